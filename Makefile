@@ -1,0 +1,85 @@
+# GNU make 3.81 (macOS) is enough. Variables given on the command line or in the environment (HOST, PORT,
+# RESPONSES_DATA_DIR, ...) reach the programs as environment variables.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help serve team key admin test check bench soak lock clean format
+.DELETE_ON_ERROR:
+
+MLX ?= $(if $(filter Darwin,$(shell uname -s)),metal,cpu)
+WEB ?= 2
+WORKERS ?= 2
+SOAK_SECONDS ?= 600
+SOAK_TURNS ?= 2000
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+SERVER := $(VENV)/.installed-mlx-$(MLX)
+DEVELOPMENT := $(SERVER)-dev
+LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(if $(UPGRADE),--upgrade)
+# Checks judge the code, not this machine's settings.
+CHECK_ENV := env -u REDIS_URL -u RESPONSES_BROKER_URL -u DATABASE_URL RESPONSES_DATA_DIR=$(VENV)/check-data
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+serve: $(SERVER) ## Serve on http://127.0.0.1:8080 (HOST=, PORT=, RESPONSES_DATA_DIR=, MLX=cpu|metal|cuda)
+	@exec $(RUN) manage.py serve
+
+team: $(SERVER) ## Run WEB=2 web and WORKERS=2 worker processes on DATABASE_URL and REDIS_URL
+	@exec $(RUN) manage.py team --web $(WEB) --workers $(WORKERS)
+
+key: $(SERVER) ## Make an API key: NAME= PROJECT=; the last line is the key
+	@exec $(RUN) manage.py key --name "$${NAME:?give NAME=...}" --project "$${PROJECT:?give PROJECT=...}"
+
+admin: $(SERVER) ## Make the first administrator
+	@exec $(RUN) manage.py admin
+
+test: $(DEVELOPMENT) ## Run every test that this machine can (TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
+	@exec $(RUN) -m pytest $(ARGS)
+
+check: $(DEVELOPMENT) ## Format, lint, types, import contracts, migrations, deployment, documents in sync
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(CHECK_ENV) $(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(CHECK_ENV) $(RUN) manage.py makemigrations --check --dry-run
+	$(CHECK_ENV) RESPONSES_BEHIND_TLS=true $(RUN) manage.py check --deploy --fail-level WARNING
+	$(CHECK_ENV) $(RUN) manage.py settings_docs --check
+
+format: $(DEVELOPMENT) ## Format the code and mend what the linter can
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+bench: $(DEVELOPMENT) ## Measure speed and latency (tests/perf)
+	@exec $(RUN) -m tests.perf.bench $(ARGS)
+
+soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 a test, and run SOAK_TURNS=2000 turns at once
+	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_TURNS=$(SOAK_TURNS) exec $(RUN) -m pytest -rA --timeout 7200 tests/soak \
+		tests/live/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
+
+lock: $(DEVELOPMENT) ## Lock requirements/*.in anew (UPGRADE=1 takes newer versions)
+	$(LOCK) requirements/mlx-cpu.in -o requirements/mlx-cpu.txt
+	$(LOCK) -c requirements/mlx-cpu.txt requirements/mlx-metal.in -o requirements/mlx-metal.txt
+	$(LOCK) -c requirements/mlx-cpu.txt requirements/mlx-cuda.in -o requirements/mlx-cuda.txt
+	$(LOCK) -c requirements/mlx-cpu.txt requirements/dev.in -o requirements/dev.txt
+	$(LOCK) -c requirements/dev.txt requirements/clients.in -o requirements/clients.txt
+
+clean: ## Remove the environment and caches; the data directory stays
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment: a stamp is written only when the step before it succeeded --------------------------------------
+
+$(RUN):
+	@python=$$(sh requirements/find-python.sh) && \
+	echo "Environment: $$($$python --version) in $(VENV)" && \
+	rm -rf $(VENV) && $$python -m venv $(VENV) || { rm -rf $(VENV); exit 1; }
+
+$(SERVER): requirements/mlx-$(MLX).txt | $(RUN)
+	@$(RUN) requirements/install.py "Server (mlx-$(MLX))" --require-hashes -r requirements/mlx-$(MLX).txt
+	@rm -f $(VENV)/.installed-* && touch $@
+
+$(DEVELOPMENT): $(SERVER) requirements/dev.txt
+	@$(RUN) requirements/install.py "Tests and checks" --require-hashes -r requirements/dev.txt
+	@touch $@
