@@ -1,0 +1,57 @@
+"""The engine: plain Python that knows nothing of Django or HTTP. Importing this package imports no model library.
+
+Models on this machine are a `Registry`; `pull_default`, `pull_hub`, `add_directory` and `add_gguf` bring them;
+`open_model` makes an engine and a tokenizer for one. The seam to the rest is `inference.types`.
+"""
+
+from inference.downloads import (
+    DEFAULT_ALIAS,
+    DEFAULT_MODEL,
+    add_directory,
+    add_gguf,
+    pull_default,
+    pull_hub,
+)
+from inference.factory import open_model
+from inference.mlx_engine import MlxOptions
+from inference.registry import ModelEntry, Registry
+from inference.scripted import ScriptedOptions
+from inference.types import (
+    ChatTokenizer,
+    Chunk,
+    Constraint,
+    Engine,
+    EngineLoad,
+    GenerationRequest,
+    Message,
+    ModelError,
+    ModelInfo,
+    Sampling,
+)
+from inference.verify import ModelFacts, verify_loadable
+
+__all__ = [
+    "DEFAULT_ALIAS",
+    "DEFAULT_MODEL",
+    "ChatTokenizer",
+    "Chunk",
+    "Constraint",
+    "Engine",
+    "EngineLoad",
+    "GenerationRequest",
+    "Message",
+    "MlxOptions",
+    "ModelEntry",
+    "ModelError",
+    "ModelFacts",
+    "ModelInfo",
+    "Registry",
+    "Sampling",
+    "ScriptedOptions",
+    "add_directory",
+    "add_gguf",
+    "open_model",
+    "pull_default",
+    "pull_hub",
+    "verify_loadable",
+]

@@ -1,0 +1,41 @@
+"""GLM 4.5 and later: `<tool_call>name` and then pairs of `<arg_key>` and `<arg_value>`, the values as plain text.
+
+Source: the chat templates of GLM 4.5, 4.6 and 4.7 (which leaves out the line breaks).
+"""
+
+from inference.dialects.parser import NoCall, Parser
+from inference.dialects.source import Malformed, Markers, Steps
+from inference.dialects.typed_object import TypedObject
+
+START, END = "<tool_call>", "</tool_call>"
+KEY, KEY_END = "<arg_key>", "</arg_key>"
+VALUE, VALUE_END = "<arg_value>", "</arg_value>"
+_NAME_ENDS = Markers((KEY, END, "\n"))
+_KEY_ENDS = Markers((KEY_END, END))
+_VALUE_ENDS = Markers((VALUE_END, END))
+
+
+class GlmParser(Parser):
+    starts = (START,)
+    ends = (END,)
+    inner = (KEY, KEY_END, VALUE, VALUE_END)
+
+    def read_call(self, marker: str) -> Steps[None]:
+        yield from self.source.space()
+        name = (yield from self.source.text_until(_NAME_ENDS)).strip()
+        yield from self.source.space()
+        if not name or not (yield from self.source.ahead(KEY, END)):
+            raise NoCall
+        arguments = TypedObject(self, self.open_call(name), line_breaks=False, untyped_as_string=False)
+        while (yield from self.source.expect(KEY, END)) == KEY:
+            key = (yield from self.source.text_until(_KEY_ENDS)).strip()
+            yield from self.source.expect(KEY_END)
+            yield from self.source.space()
+            yield from self.source.expect(VALUE)
+            if not key:
+                raise Malformed
+            yield from arguments.read_value(key, _VALUE_ENDS)
+            yield from self.source.accept(VALUE_END)
+            yield from self.source.space()
+        arguments.close()
+        self.close_call()

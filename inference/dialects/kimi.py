@@ -1,0 +1,41 @@
+"""Kimi K2: a section of calls, each with an id that holds the tool's name, and a JSON object.
+
+`<|tool_calls_section_begin|><|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>…
+<|tool_calls_section_end|>`. Source: Moonshot's tool calling guide for Kimi K2.
+"""
+
+from inference.dialects.call_object import read_arguments
+from inference.dialects.parser import NoCall, Parser
+from inference.dialects.source import Malformed, Markers, Steps
+
+SECTION, SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+START, ARGUMENTS, END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
+_AFTER_ID = Markers((ARGUMENTS, END, SECTION_END))
+
+
+class KimiParser(Parser):
+    starts = (SECTION, START)
+    ends = (END, SECTION_END)
+    inner = (ARGUMENTS,)
+
+    def read_call(self, marker: str) -> Steps[None]:
+        if marker == SECTION:
+            yield from self.source.space()
+            if not (yield from self.source.accept(START)):
+                raise NoCall
+        identity = yield from self.source.text_until(_AFTER_ID)
+        yield from self.source.expect(ARGUMENTS)
+        self.open_call(name_of(identity.strip()))
+        yield from self.source.space()
+        yield from read_arguments(self)
+        self.close_call()
+        yield from self.source.space()
+        yield from self.source.expect(END)
+
+
+def name_of(identity: str) -> str:
+    """The tool's name in a call's id, `functions.name:0`."""
+    name, _, number = identity.removeprefix("functions.").rpartition(":")
+    if not name or not number.isdecimal():
+        raise Malformed
+    return name

@@ -1,0 +1,45 @@
+"""Qwen3-Coder: tags for the function and for each parameter, the values as plain text.
+
+`<tool_call>\\n<function=name>\\n<parameter=key>\\nvalue\\n</parameter>\\n</function>\\n</tool_call>`; models
+leave out the outer tag at times, so `<function=` opens a call too. Source: the chat template of Qwen3-Coder.
+"""
+
+from inference.dialects.parser import NoCall, Parser
+from inference.dialects.source import Malformed, Markers, Steps
+from inference.dialects.typed_object import TypedObject
+
+START, END = "<tool_call>", "</tool_call>"
+FUNCTION, FUNCTION_END = "<function=", "</function>"
+PARAMETER, PARAMETER_END = "<parameter=", "</parameter>"
+_VALUE_ENDS = Markers((PARAMETER_END, FUNCTION_END, END))
+_TAG_ENDS = Markers((">", "<", "\n"))
+
+
+class QwenXmlParser(Parser):
+    starts = (START, FUNCTION)
+    ends = (FUNCTION_END, END)
+
+    def read_call(self, marker: str) -> Steps[None]:
+        if marker == START:
+            yield from self.source.space()
+            if not (yield from self.source.accept(FUNCTION)):
+                raise NoCall
+        tool = self.open_call((yield from self._tag()))
+        arguments = TypedObject(self, tool, line_breaks=True, untyped_as_string=True)
+        while True:
+            yield from self.source.space()
+            if (yield from self.source.expect(PARAMETER, FUNCTION_END)) == FUNCTION_END:
+                break
+            yield from arguments.read_value((yield from self._tag()), _VALUE_ENDS)
+            yield from self.source.accept(PARAMETER_END)
+        arguments.close()
+        self.close_call()
+        if marker == START:
+            yield from self.source.space()
+            yield from self.source.accept(END)
+
+    def _tag(self) -> Steps[str]:
+        name = yield from self.source.text_until(_TAG_ENDS)
+        if not name.strip() or not (yield from self.source.accept(">")):
+            raise Malformed
+        return name.strip().strip("\"'")

@@ -1,0 +1,21 @@
+"""Makes an engine and its tokenizer for a model. Imports no model library before the engine starts."""
+
+from inference.chat_template import TemplateTokenizer
+from inference.mlx_engine import MlxEngine, MlxOptions
+from inference.registry import ModelEntry
+from inference.scripted import ScriptedEngine, ScriptedOptions
+from inference.scripted_tokenizer import ScriptedTokenizer
+from inference.types import ChatTokenizer, Engine, Sink
+
+
+def open_model(
+    model: ModelEntry | str, *, sink: Sink, options: MlxOptions | ScriptedOptions | None = None
+) -> tuple[Engine, ChatTokenizer]:
+    """An engine, not started, and its tokenizer: for a registry entry on MLX, for a mere name a scripted one."""
+    if isinstance(model, ModelEntry):
+        if isinstance(options, ScriptedOptions):
+            raise TypeError("a registered model takes MlxOptions")
+        return MlxEngine(model, sink=sink, options=options), TemplateTokenizer(model.path)
+    if isinstance(options, MlxOptions):
+        raise TypeError("a scripted model takes ScriptedOptions")
+    return ScriptedEngine(name=model, sink=sink, options=options), ScriptedTokenizer()

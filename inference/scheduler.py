@@ -1,0 +1,110 @@
+"""The queue in front of an engine: who is waiting, who is running, who is to be cancelled.
+
+The threads of callers and the engine's thread meet here and nowhere else. Standard library only.
+"""
+
+import heapq
+import threading
+
+from inference.types import EngineLoad, GenerationRequest, ModelError
+
+
+class Scheduler:
+    """Guarantees: admission in the order (priority, arrival), never more than `slots` running, each id live once."""
+
+    def __init__(self, slots: int) -> None:
+        self.slots = slots
+        self._changed = threading.Condition()
+        self._open = False
+        self._woken = False
+        self._arrivals = 0
+        self._heap: list[tuple[int, int, str]] = []
+        self._waiting: dict[str, GenerationRequest] = {}
+        self._running: set[str] = set()
+        self._to_cancel: set[str] = set()
+
+    # Callers' side: any thread.
+
+    def submit(self, request: GenerationRequest) -> None:
+        with self._changed:
+            if not self._open:
+                raise ModelError("The engine is not running.")
+            if request.id in self._waiting or request.id in self._running:
+                raise ValueError(f"request {request.id!r} is live already")
+            self._waiting[request.id] = request
+            heapq.heappush(self._heap, (request.priority, self._arrivals, request.id))
+            self._arrivals += 1
+            self._wake()
+
+    def cancel(self, request_id: str) -> None:
+        with self._changed:
+            if request_id in self._waiting or request_id in self._running:
+                self._to_cancel.add(request_id)
+                self._wake()
+
+    def close(self) -> None:
+        """Refuse new requests and wake the engine, which then drains what is live."""
+        with self._changed:
+            self._open = False
+            self._wake()
+
+    def load(self, *, cache_bytes: int = 0) -> EngineLoad:
+        with self._changed:
+            running, waiting = len(self._running), len(self._waiting)
+        free = max(0, self.slots - running - waiting)
+        return EngineLoad(running=running, waiting=waiting, slots=self.slots, free=free, cache_bytes=cache_bytes)
+
+    # Engine's side: its one thread.
+
+    @property
+    def is_open(self) -> bool:
+        return self._open
+
+    def open(self) -> None:
+        with self._changed:
+            self._open = True
+
+    def wait(self, timeout: float | None) -> None:
+        """Return at the next submit, cancel or close, at once if one came since the last wait, or after `timeout`."""
+        with self._changed:
+            if not self._woken:
+                self._changed.wait(timeout)
+            self._woken = False
+
+    def admit(self, limit: int | None = None) -> list[GenerationRequest]:
+        """Move the next requests, at most `limit`, from waiting to running, as far as slots allow; in order."""
+        admitted: list[GenerationRequest] = []
+        with self._changed:
+            while self._heap and len(self._running) < self.slots and (limit is None or len(admitted) < limit):
+                request = self._waiting.pop(heapq.heappop(self._heap)[2], None)
+                if request is not None:
+                    self._running.add(request.id)
+                    admitted.append(request)
+        return admitted
+
+    def take_cancelled(self) -> tuple[list[str], list[str]]:
+        """Ids to cancel: those still waiting (forgotten by this call), and those running (the engine releases them)."""
+        with self._changed:
+            cancelled, self._to_cancel = self._to_cancel, set()
+            waiting = [id for id in cancelled if self._waiting.pop(id, None) is not None]
+            return waiting, [id for id in cancelled if id in self._running]
+
+    def release(self, request_id: str) -> None:
+        """The sequence has ended; its slot is free."""
+        with self._changed:
+            self._running.discard(request_id)
+            self._to_cancel.discard(request_id)
+
+    def drain(self) -> list[str]:
+        """Forget everything and return the ids that were live: each still needs its final chunk."""
+        with self._changed:
+            live = [*self._running, *self._waiting]
+            self._heap.clear()
+            self._waiting.clear()
+            self._running.clear()
+            self._to_cancel.clear()
+            return live
+
+    def _wake(self) -> None:
+        self._woken = True
+        self._changed.notify()

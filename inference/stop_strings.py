@@ -1,0 +1,69 @@
+"""Ends a sequence's text before the first of its stop strings. Standard library only.
+
+A stop string may be spread over any number of tokens, so text that could be the beginning of one is held back until
+that is known. Linear in the text, whatever the stop strings are: it runs between the steps of everybody's sequences.
+"""
+
+from collections.abc import Sequence
+
+
+class StopStrings:
+    """One sequence's text on its way out.
+
+    Guarantees, however the text is cut into pieces: what `add` and at last `flush` return, joined, is all of it, or
+    what stands before the stop string that is complete first (of those that end together, the longest). It holds no
+    stop string, and never more is held back than one stop string is long.
+    """
+
+    def __init__(self, stops: Sequence[str]) -> None:
+        self.found = False
+        """A stop string is complete; nothing comes out any more."""
+        self._stops = [(stop, _borders(stop)) for stop in stops if stop]
+        self._matched = [0] * len(self._stops)  # with how many letters of each stop string the text ends
+        self._held = ""
+
+    def add(self, text: str) -> str:
+        """The text that is known to belong to the answer now that this piece has come."""
+        if not self._stops:
+            return text
+        if self.found:
+            return ""
+        known, text = len(self._held), self._held + text
+        for end in range(known, len(text)):
+            complete = self._advance(text[end])
+            if complete:
+                self.found, self._held = True, ""
+                return text[: end + 1 - complete]
+        end = len(text) - max(self._matched)
+        self._held = text[end:]
+        return text[:end]
+
+    def flush(self) -> str:
+        """What was held back: no stop string comes any more."""
+        held, self._held = self._held, ""
+        return held
+
+    def _advance(self, letter: str) -> int:
+        """Take one letter; the length of the longest stop string that ends with it, or 0 (Knuth, Morris and Pratt)."""
+        complete = 0
+        for number, (stop, borders) in enumerate(self._stops):
+            matched = self._matched[number]
+            while matched and stop[matched] != letter:
+                matched = borders[matched - 1]
+            matched += stop[matched] == letter
+            self._matched[number] = matched
+            if matched == len(stop):
+                complete = max(complete, matched)
+        return complete
+
+
+def _borders(stop: str) -> list[int]:
+    """For every beginning of `stop`: the longest shorter beginning that it also ends with."""
+    borders = [0] * len(stop)
+    length = 0
+    for end in range(1, len(stop)):
+        while length and stop[length] != stop[end]:
+            length = borders[length - 1]
+        length += stop[length] == stop[end]
+        borders[end] = length
+    return borders
