@@ -1,0 +1,247 @@
+"""Every fault that a client can be told of, as one tree of exceptions.
+
+    ApiError
+    ├── InvalidRequest                  400  (code null)
+    │   ├── InvalidValue                     invalid_value
+    │   ├── MissingParameter                 missing_required_parameter
+    │   ├── UnknownParameter                 unknown_parameter
+    │   ├── UnsupportedParameter             unsupported_parameter
+    │   ├── InvalidJson                      invalid_json
+    │   ├── ContextLengthExceeded            context_length_exceeded
+    │   └── PreviousResponseNotFound         previous_response_not_found
+    ├── AuthenticationFailed            401  invalid_api_key
+    ├── PermissionDenied                403  insufficient_permissions
+    ├── NotFound                        404  not_found
+    │   └── ModelNotFound                    model_not_found
+    ├── MethodNotAllowed                405  method_not_allowed, with `Allow`
+    ├── Conflict                        409  (code null), never worth a retry
+    │   ├── ResponseInProgress               response_in_progress
+    │   └── StreamNotAvailable               stream_not_available
+    ├── CursorExpired                   410  cursor_expired
+    ├── RequestTooLarge                 413  request_too_large
+    │   └── EntryTooLarge                    entry_too_large
+    ├── RateLimited                     429  rate_limit_exceeded, with `Retry-After`
+    │   └── InsufficientQuota                insufficient_quota, never worth a retry
+    └── ServerError                     500  server_error
+        └── Overloaded                  503  server_overloaded, with `Retry-After`
+
+A class fixes status, type and code; an instance adds the message (whole sentences that name the field and the fix), the
+parameter's path and headers. OpenAI's SDKs retry 409, 429 and 5xx by themselves: where a retry can't help, the header
+`x-should-retry: false` tells them so. Instances survive pickling.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import ClassVar, TypedDict
+
+
+class ErrorBody(TypedDict):
+    message: str
+    type: str
+    param: str | None
+    code: str | None
+
+
+class ErrorEnvelope(TypedDict):
+    error: ErrorBody
+
+
+NO_RETRY: Mapping[str, str] = {"x-should-retry": "false"}
+
+
+class ApiError(Exception):
+    """A fault with its place in the HTTP answer. Raise a subclass."""
+
+    status: ClassVar[int] = 500
+    type: ClassVar[str] = "server_error"
+    code: str | None = None
+    default_headers: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        if code is not None:
+            self.code = code
+        self.headers: dict[str, str] = {**self.default_headers, **(headers or {})}
+
+    def envelope(self) -> ErrorEnvelope:
+        """The JSON body of the answer."""
+        return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
+
+
+class InvalidRequest(ApiError):
+    """400: the request is at fault."""
+
+    status = 400
+    type = "invalid_request_error"
+
+
+class InvalidValue(InvalidRequest):
+    code = "invalid_value"
+
+
+class MissingParameter(InvalidRequest):
+    code = "missing_required_parameter"
+
+
+class UnknownParameter(InvalidRequest):
+    code = "unknown_parameter"
+
+
+class UnsupportedParameter(InvalidRequest):
+    """A parameter or value that the API knows and this server does not do."""
+
+    code = "unsupported_parameter"
+
+
+class InvalidJson(InvalidRequest):
+    code = "invalid_json"
+
+
+class ContextLengthExceeded(InvalidRequest):
+    code = "context_length_exceeded"
+
+
+class PreviousResponseNotFound(InvalidRequest):
+    """One answer for unknown, expired, deleted and another project's: no oracle."""
+
+    code = "previous_response_not_found"
+
+    @classmethod
+    def for_id(cls, response_id: str) -> PreviousResponseNotFound:
+        message = (
+            f"Previous response with id '{response_id}' not found. Send the id of a response that is still stored."
+        )
+        return cls(message, param="previous_response_id")
+
+
+class AuthenticationFailed(ApiError):
+    """401: one answer for no key and for every kind of bad key."""
+
+    status = 401
+    type = "authentication_error"
+    code = "invalid_api_key"
+    default_headers: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
+
+
+class PermissionDenied(ApiError):
+    status = 403
+    type = "permission_error"
+    code = "insufficient_permissions"
+
+
+class NotFound(ApiError):
+    """404: one answer for unknown, expired, deleted and another project's: no oracle."""
+
+    status = 404
+    type = "invalid_request_error"
+    code = "not_found"
+
+    @classmethod
+    def response(cls, response_id: str) -> NotFound:
+        return cls(f"Response with id '{response_id}' not found. It is unknown, expired or deleted.")
+
+
+class ModelNotFound(NotFound):
+    code = "model_not_found"
+
+    @classmethod
+    def for_name(cls, name: str) -> ModelNotFound:
+        message = f"The model '{name}' does not exist or you do not have access to it. GET /v1/models lists the models."
+        return cls(message, param="model")
+
+
+class MethodNotAllowed(ApiError):
+    status = 405
+    type = "invalid_request_error"
+    code = "method_not_allowed"
+
+    @classmethod
+    def for_method(cls, method: str, allowed: Iterable[str]) -> MethodNotAllowed:
+        allow = ", ".join(allowed)
+        return cls(f"This address does not take {method}. Use {allow}.", headers={"Allow": allow})
+
+
+class Conflict(ApiError):
+    """409: the state of the thing forbids it, and asking again at once changes nothing."""
+
+    status = 409
+    type = "conflict_error"
+    default_headers = NO_RETRY
+
+
+class ResponseInProgress(Conflict):
+    code = "response_in_progress"
+
+    @classmethod
+    def for_status(cls, response_id: str, status: str, *, param: str | None = None) -> ResponseInProgress:
+        message = f"Response '{response_id}' is still running (status '{status}'). Wait until it ends, or cancel it."
+        return cls(message, param=param)
+
+
+class StreamNotAvailable(Conflict):
+    code = "stream_not_available"
+
+
+class CursorExpired(ApiError):
+    status = 410
+    type = "invalid_request_error"
+    code = "cursor_expired"
+
+
+class RequestTooLarge(ApiError):
+    status = 413
+    type = "invalid_request_error"
+    code = "request_too_large"
+
+
+class EntryTooLarge(RequestTooLarge):
+    code = "entry_too_large"
+
+
+class _RetryLater(ApiError):
+    """Carries `Retry-After`, in whole seconds."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        param: str | None = None,
+        code: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        retry_after: int = 1,
+    ) -> None:
+        super().__init__(message, param=param, code=code, headers={"Retry-After": str(retry_after), **(headers or {})})
+
+
+class RateLimited(_RetryLater):
+    status = 429
+    type = "rate_limit_error"
+    code = "rate_limit_exceeded"
+
+
+class InsufficientQuota(RateLimited):
+    code = "insufficient_quota"
+    default_headers = NO_RETRY
+
+
+class ServerError(ApiError):
+    """500: a fault of ours. The message never shows internals."""
+
+    status = 500
+    type = "server_error"
+    code = "server_error"
+
+
+class Overloaded(_RetryLater, ServerError):
+    status = 503
+    code = "server_overloaded"

@@ -1,0 +1,39 @@
+"""The wire format of the Responses API: what requests may say, and how objects and lists look. Pure: no Django."""
+
+from responses_api.protocol.create import CreateResponse, parse_create
+from responses_api.protocol.history import input_items, shown_items
+from responses_api.protocol.items import item_prefix
+from responses_api.protocol.listing import list_envelope, model_list, model_object
+from responses_api.protocol.pairing import check_tool_pairs, references
+from responses_api.protocol.queries import (
+    ListQuery,
+    RetrieveQuery,
+    parse_list_query,
+    parse_retrieve_query,
+    refuse_query,
+)
+from responses_api.protocol.response import ResponseStatus, deleted_response, initial_response, usage
+from responses_api.protocol.wire_values import check_wire_value
+
+__all__ = [
+    "CreateResponse",
+    "ListQuery",
+    "ResponseStatus",
+    "RetrieveQuery",
+    "check_tool_pairs",
+    "check_wire_value",
+    "deleted_response",
+    "initial_response",
+    "input_items",
+    "item_prefix",
+    "list_envelope",
+    "model_list",
+    "model_object",
+    "parse_create",
+    "parse_list_query",
+    "parse_retrieve_query",
+    "references",
+    "refuse_query",
+    "shown_items",
+    "usage",
+]

@@ -1,0 +1,180 @@
+"""Compacted histories: what a compaction item stands for, and where a history may be cut. Pure.
+
+A compaction item stands for all that was before it, but for the messages of the system and the developer, which stay.
+It holds a summary of the older part and the retained part whole, so a client may replay it with or without the retained
+items that `/responses/compact` lists beside it: both come to the same history.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Never
+
+import orjson
+from pydantic import Field, PlainValidator, ValidationError, model_validator
+
+from responses_api.errors import InvalidRequest
+from responses_api.protocol import parameters as p
+from responses_api.protocol.base import WireModel, describe, fault
+from responses_api.protocol.create import MAX_COUNT, Input
+from responses_api.protocol.faults import api_error
+from responses_api.protocol.items import ClientId
+from responses_api.protocol.pairing import TOOL_PAIRS
+from responses_api.protocol.wire_values import check_wire_value
+
+Item = Mapping[str, Any]
+Items = Sequence[Item]
+
+COMPACTION_OBJECT = "response.compaction"
+SUMMARY_TOKENS = 1024
+MAX_SUMMARY_TOKENS = 16_384
+
+
+def _refuse_stream(value: object) -> object:
+    if value is not False:
+        raise fault("unsupported_parameter", "is not a parameter of this route, which answers as a whole; remove it")
+    return value
+
+
+def _refuse_conversation(value: object) -> Never:
+    raise fault("unsupported_parameter", "is not a parameter of this route; send the items, or `previous_response_id`")
+
+
+class CompactRequest(WireModel):
+    """The body of `POST /v1/responses/compact`."""
+
+    model: Annotated[str, Field(min_length=1, max_length=256)]
+    input: Input = ()
+    instructions: str | None = None
+    previous_response_id: ClientId | None = None
+    keep_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_SUMMARY_TOKENS)] = SUMMARY_TOKENS
+    stream: Annotated[Any, PlainValidator(_refuse_stream)] = False
+    conversation: Annotated[Any, PlainValidator(_refuse_conversation)] = None
+
+    # hints for caches and tiers elsewhere: validated, without an effect on a summary
+    prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None
+    prompt_cache_options: p.PromptCacheOptions | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    service_tier: p.ServiceTier = "default"
+
+    @model_validator(mode="after")
+    def _has_input(self) -> CompactRequest:
+        if self.input == () and self.previous_response_id is None:
+            reason = "is missing; send the history to compact, or name its last response by `previous_response_id`"
+            raise fault("missing_required_parameter", reason, field="input")
+        return self
+
+
+def parse_compact(payload: object) -> CompactRequest:
+    """Check a request body. Raises an ApiError (400) that names one fault."""
+    check_wire_value(payload)
+    if not isinstance(payload, dict):
+        raise InvalidRequest(f"The request body must be a JSON object, but it is {describe(payload)}.")
+    try:
+        return CompactRequest.model_validate(payload)
+    except ValidationError as error:
+        raise api_error(error) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """What a compaction item holds: the older part in words (empty when nothing was summarised), the rest as it was."""
+
+    summary: str
+    items: tuple[Item, ...]
+
+    def encode(self) -> bytes:
+        return orjson.dumps({"summary": self.summary, "items": list(self.items)})
+
+    @classmethod
+    def decode(cls, content: bytes) -> Compacted:
+        value = orjson.loads(content)
+        return cls(summary=value["summary"], items=tuple(value["items"]))
+
+    def standing_for(self, items: Items) -> list[Item]:
+        """The history in place of ``items``."""
+        return [*filter(is_instruction, items), *([summary_item(self.summary)] if self.summary else ()), *self.items]
+
+
+def summary_item(text: str) -> Item:
+    """An item that is in no request and in no answer: a summary in its place in a history."""
+    return {"type": "summary", "text": text}
+
+
+def expand(items: Items, open_blob: Callable[[str], Compacted]) -> list[Item]:
+    """The history that ``items`` come to: the last compaction item, if there is one, stands for what is before it."""
+    last = next((number for number in reversed(range(len(items))) if items[number]["type"] == "compaction"), None)
+    if last is None:
+        return list(items)
+    return [*open_blob(items[last]["encrypted_content"]).standing_for(items[:last]), *items[last + 1 :]]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A history in three: what always stays, what is to be summarised, what is kept as it is."""
+
+    instructions: tuple[Item, ...]
+    older: tuple[Item, ...]
+    retained: tuple[Item, ...]
+
+
+def split_history(items: Items, *, keep_tokens: int, count: Callable[[Items], int]) -> Split:
+    """Cut an expanded history. Retained are the latest user message and the newest whole turns of ``keep_tokens``.
+
+    A cut falls before a user's message or after a completed group of calls, so that no call is parted from its output.
+    What follows the latest user message is cut only between such groups, as an agent's long turn must be; the message
+    itself stays.
+    """
+    rest = [item for item in items if not is_instruction(item)]
+    users = [number for number, item in enumerate(rest) if _is_from_user(item)]
+    latest = users[-1] if users else len(rest)
+    groups = [cut for cut in _ends_of_groups(rest) if cut > latest]
+    best = groups[-1] if groups else latest
+    for cut in sorted({*users, *groups}, reverse=True):
+        if cut > best:
+            continue
+        if rest[cut:] and count(rest[cut:]) > keep_tokens:
+            break
+        best = cut
+    if best > latest:
+        retained, older = [rest[latest], *rest[best:]], [*rest[:latest], *rest[latest + 1 : best]]
+    else:
+        retained, older = rest[best:], rest[:best]
+    return Split(tuple(filter(is_instruction, items)), tuple(older), tuple(retained))
+
+
+def _ends_of_groups(items: Items) -> list[int]:
+    """Where a group of calls has got all its outputs."""
+    open_calls: set[tuple[str, str]] = set()
+    calls = {output: call for call, output in TOOL_PAIRS.items()}
+    ends = []
+    for number, item in enumerate(items):
+        kind = item["type"]
+        if kind in TOOL_PAIRS:
+            open_calls.add((kind, item["call_id"]))
+        elif kind in calls:
+            open_calls.discard((calls[kind], item["call_id"]))
+            if not open_calls:
+                ends.append(number + 1)
+    return ends
+
+
+def is_instruction(item: Item) -> bool:
+    """Whether it is a message of the system or the developer: those outlive every compaction."""
+    return bool(item["type"] == "message" and item["role"] in ("system", "developer"))
+
+
+def _is_from_user(item: Item) -> bool:
+    return bool(item["type"] == "message" and item["role"] == "user")
+
+
+def is_summary(item: Item) -> bool:
+    """Whether it is a summary in its place in a history, which no list of items shows."""
+    return bool(item["type"] == "summary")
+
+
+def initial_compaction(id: str, *, created_at: int) -> dict[str, Any]:
+    """The answer of `/responses/compact` before there is one. `created_at` is in whole seconds."""
+    return {"id": id, "object": COMPACTION_OBJECT, "created_at": created_at, "output": [], "usage": None}

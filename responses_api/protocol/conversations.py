@@ -1,0 +1,150 @@
+"""The Conversations API in wire form: the bodies of its requests, its objects, and the parameter `conversation`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationError, WithJsonSchema
+
+from responses_api.errors import InvalidRequest
+from responses_api.protocol.base import WireModel, describe, fault
+from responses_api.protocol.faults import api_error
+from responses_api.protocol.items import ClientId, InputItem
+from responses_api.protocol.parameters import Include, Metadata
+from responses_api.protocol.queries import Pairs, _parse
+from responses_api.protocol.wire_values import check_wire_value
+
+Body = TypeVar("Body", bound=WireModel)
+
+MAX_ITEMS = 20
+
+
+def _check_count(value: object) -> object:
+    if isinstance(value, list) and len(value) > MAX_ITEMS:
+        raise fault(
+            "invalid_value", f"must have at most {MAX_ITEMS} items, but it has {len(value)}; send several times"
+        )
+    return value
+
+
+def _id_of(value: object) -> object:
+    """The id, also from `{"id": …}`, the form in which responses echo it."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, dict):
+        raise fault(
+            "invalid_value", f"must be a conversation's id or an object with its `id`, but it is {describe(value)}"
+        )
+    for name in value:
+        if name != "id":
+            raise fault("unknown_parameter", "is not a known parameter; send the `id` alone", field=name)
+    if value.get("id") is None:
+        raise fault("missing_required_parameter", "is missing; send the conversation's id", field="id")
+    if not isinstance(value["id"], str):
+        raise fault("invalid_value", f"must be a string, but it is {describe(value['id'])}", field="id")
+    return value["id"]
+
+
+def _refuse_orders(item: InputItem) -> InputItem:
+    if item.type == "item_reference":
+        raise fault("unsupported_parameter", "refers to an item; a conversation takes items themselves")
+    if item.type == "compaction_trigger":
+        raise fault("unsupported_parameter", "asks for a compaction, which a conversation can't do; leave it out")
+    return item
+
+
+Items = Annotated[
+    tuple[Annotated[InputItem, AfterValidator(_refuse_orders)], ...],
+    Field(strict=False, fail_fast=True),
+    BeforeValidator(_check_count),
+]
+ConversationId = Annotated[
+    ClientId,
+    BeforeValidator(_id_of),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string"},
+                {
+                    "type": "object",
+                    "properties": {"id": {"type": "string"}},
+                    "required": ["id"],
+                    "additionalProperties": False,
+                },
+            ]
+        }
+    ),
+]
+
+
+class CreateConversation(WireModel):
+    """The body of `POST /conversations`; all of it may be left out."""
+
+    items: Items = ()
+    metadata: Metadata = Field(default_factory=dict)
+
+
+class UpdateConversation(WireModel):
+    """The body of `POST /conversations/{id}`: what it replaces. Null empties the metadata, as in OpenAI's types."""
+
+    metadata: Metadata
+
+
+class CreateItems(WireModel):
+    """The body of `POST /conversations/{id}/items`."""
+
+    items: Items
+
+
+class ItemQuery(WireModel):
+    """The arguments of the routes that answer with items but don't page."""
+
+    include: Include = ()
+
+
+def parse_create_conversation(payload: object) -> CreateConversation:
+    """Raises an ApiError (400) that names one fault."""
+    return _parse_body(CreateConversation, payload)
+
+
+def parse_update_conversation(payload: object) -> UpdateConversation:
+    """Raises an ApiError (400) that names one fault."""
+    if isinstance(payload, dict) and "metadata" in payload and payload["metadata"] is None:
+        payload = {**payload, "metadata": {}}
+    return _parse_body(UpdateConversation, payload)
+
+
+def parse_create_items(payload: object) -> CreateItems:
+    """Raises an ApiError (400) that names one fault."""
+    return _parse_body(CreateItems, payload)
+
+
+def parse_item_query(pairs: Pairs) -> ItemQuery:
+    """Raises an ApiError (400) that names the argument."""
+    return _parse(ItemQuery, pairs)
+
+
+def _parse_body(model: type[Body], payload: object) -> Body:
+    check_wire_value(payload)
+    if not isinstance(payload, dict):
+        raise InvalidRequest(f"The request body must be a JSON object, but it is {describe(payload)}.")
+    try:
+        return model.model_validate(payload)
+    except ValidationError as error:
+        raise api_error(error) from None
+
+
+def added_items(items: Iterable[InputItem]) -> list[dict[str, Any]]:
+    """The items in wire form, oldest first; `id` is there where the client gave one."""
+    return [item.wire() if item.id is None else {"id": item.id, **item.wire()} for item in items]
+
+
+def conversation_object(id: str, *, created_at: int, metadata: Mapping[str, str]) -> dict[str, Any]:
+    """A conversation. `created_at` is in whole seconds."""
+    return {"id": id, "object": "conversation", "created_at": created_at, "metadata": dict(metadata)}
+
+
+def deleted_conversation(conversation_id: str) -> dict[str, Any]:
+    """The answer to DELETE."""
+    return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}

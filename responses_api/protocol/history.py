@@ -1,0 +1,69 @@
+"""From a request's input to items in wire form, and from stored items to what a chat template reads.
+
+There is one rendering path: the input of a request, a chain of stored turns and a client's replay of that chain all
+become the same list of items first, so equivalent spellings render, and count, alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+from responses_api.ids import Prefix
+from responses_api.protocol.hosted_items import HOSTED_TYPES
+from responses_api.protocol.items import InputItem, InputMessage, item_prefix
+from responses_api.protocol.tool_items import CompactionTrigger, ItemReference
+
+SUMMARY_HEADING = "Summary of the conversation before this point:"
+
+
+class HasInput(Protocol):
+    """A request with an input: to be answered, counted or compacted."""
+
+    @property
+    def input(self) -> str | tuple[InputItem, ...]: ...
+
+
+def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = None) -> list[dict[str, Any]]:
+    """The request's own input as `input_items` lists it, oldest first.
+
+    An id that the client gave is kept; its second use within the request is not. Items without an id get one from
+    `new_id`; without `new_id` they stay without. References stay as they are, `{"type": "item_reference", "id": …}`; a
+    compaction trigger is no item.
+    """
+    items = (InputMessage(role="user", content=request.input),) if isinstance(request.input, str) else request.input
+    taken: set[str] = set()
+    listed = []
+    for item in items:
+        wire, wanted = item.wire(), item.id
+        if isinstance(item, CompactionTrigger):
+            continue
+        if isinstance(item, ItemReference):
+            listed.append(wire)
+            continue
+        if wanted is None or wanted in taken:
+            wanted = new_id(item_prefix(item.type)) if new_id is not None else None
+        if wanted is not None:
+            taken.add(wanted)
+            wire = {"id": wanted, **wire}
+        listed.append(wire)
+    return listed
+
+
+def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:
+    """What a model is shown of items in wire form, oldest first, as items that templates are filled from.
+
+    Instructions come first, as the system's; a summary is said by the system. The items of hosted tools are not shown.
+    References are resolved and compaction items expanded before.
+    """
+    shown: list[Mapping[str, Any]] = [_said_by_system(instructions)] if instructions else []
+    for item in items:
+        if item["type"] == "summary":
+            shown.append(_said_by_system(f"{SUMMARY_HEADING}\n{item['text']}"))
+        elif item["type"] not in HOSTED_TYPES:
+            shown.append(item)
+    return shown
+
+
+def _said_by_system(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "system", "content": [{"type": "input_text", "text": text}]}

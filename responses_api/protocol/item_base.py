@@ -1,0 +1,45 @@
+"""What all input items have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import AfterValidator
+
+from responses_api.ids import MAX_CLIENT_ID_LENGTH, is_client_id
+from responses_api.protocol.base import WireModel, fault
+from responses_api.protocol.content import InputText, ReasoningText, SummaryText
+
+ItemStatus = Literal["in_progress", "completed", "incomplete"]
+Json = dict[str, Any]
+
+
+def _check_id(value: str) -> str:
+    if not is_client_id(value):
+        raise fault("invalid_value", f"must have 1 to {MAX_CLIENT_ID_LENGTH} characters")
+    return value
+
+
+ClientId = Annotated[str, AfterValidator(_check_id)]
+
+
+class Item(WireModel):
+    """An item of the input. `wire` is the item as `input_items` lists it, without its id."""
+
+    listed_nulls: ClassVar[tuple[str, ...]] = ()  # fields that a listed item has even when they are null
+
+    id: ClientId | None = None
+
+    def wire(self) -> Json:
+        listed = {}
+        for name, field in type(self).model_fields.items():
+            value = getattr(self, name)
+            if name != "id" and (value is not None or name in self.listed_nulls):
+                listed[field.alias or name] = _wire_value(value)
+        return listed
+
+
+def _wire_value(value: Any) -> Any:
+    if isinstance(value, tuple | list):
+        return [_wire_value(entry) for entry in value]
+    return value.wire() if isinstance(value, SummaryText | ReasoningText | InputText) else value

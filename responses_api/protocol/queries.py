@@ -1,0 +1,89 @@
+"""The query strings of the id routes. Arguments are pairs, as `urllib.parse.parse_qsl` gives them.
+
+An array comes as `include=a&include=b` or, from OpenAI's SDKs, as `include[]=a`. The last of a repeated value counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated, Literal, TypeVar
+
+from pydantic import BeforeValidator, ValidationError
+
+from responses_api.errors import UnknownParameter
+from responses_api.protocol.base import WireModel, describe, fault
+from responses_api.protocol.faults import api_error
+from responses_api.protocol.items import ClientId
+from responses_api.protocol.parameters import Include, NotTrue, NotYet
+from responses_api.protocol.wire_values import check_wire_value, format_path
+
+Pairs = Iterable[tuple[str, str]]
+Query = TypeVar("Query", bound=WireModel)
+
+MAX_LIMIT = 100
+
+
+def _check_limit(value: object) -> object:
+    text = str(value)
+    if text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LIMIT)) and 1 <= int(text) <= MAX_LIMIT:
+        return int(text)
+    raise fault("invalid_value", f"must be an integer from 1 to {MAX_LIMIT}, but it is {describe(value)}")
+
+
+def _check_flag(value: object) -> object:
+    flags: dict[object, bool] = {"true": True, "false": False, "1": True, "0": False}
+    if value not in flags:
+        raise fault("invalid_value", f"must be true or false, but it is {describe(value)}")
+    return flags[value]
+
+
+Flag = Annotated[bool, BeforeValidator(_check_flag)]
+
+
+class ListQuery(WireModel):
+    """Which page of a list: newest first unless asked otherwise."""
+
+    order: Literal["asc", "desc"] = "desc"
+    limit: Annotated[int, BeforeValidator(_check_limit)] = 20
+    after: ClientId | None = None
+    include: Include = ()
+
+
+class RetrieveQuery(WireModel):
+    include: Include = ()
+    include_obfuscation: Flag = False
+    starting_after: NotYet = None
+    stream: Annotated[NotTrue, BeforeValidator(_check_flag)] = False
+
+
+def parse_list_query(pairs: Pairs) -> ListQuery:
+    """Raises an ApiError (400) that names the argument."""
+    return _parse(ListQuery, pairs)
+
+
+def parse_retrieve_query(pairs: Pairs) -> RetrieveQuery:
+    """Raises an ApiError (400) that names the argument."""
+    return _parse(RetrieveQuery, pairs)
+
+
+def refuse_query(pairs: Pairs) -> None:
+    """For routes without options: raises UnknownParameter for the first argument."""
+    for name, _ in pairs:
+        param = format_path((name,))
+        raise UnknownParameter(f"`{param}` is not a known parameter; this route takes none.", param=param)
+
+
+def _parse(model: type[Query], pairs: Pairs) -> Query:
+    arguments: dict[str, object] = {}
+    for name, value in pairs:
+        if name in ("include", "include[]"):
+            included = arguments.setdefault("include", [])
+            assert isinstance(included, list)
+            included.append(value)
+        else:
+            arguments[name] = value
+    check_wire_value(arguments)
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        raise api_error(error) from None

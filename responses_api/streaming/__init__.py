@@ -1,0 +1,25 @@
+"""From engine output to wire events and to the stored object, and their framing. Pure: no Django, no clock, no I/O."""
+
+from responses_api.streaming.answer_writer import AnswerWriter
+from responses_api.streaming.builder import ResponseBuilder
+from responses_api.streaming.compaction import CompactionBuilder
+from responses_api.streaming.events import EncodedEvent, Event, Fault, IncompleteReason, Outcome
+from responses_api.streaming.failure import failure_events
+from responses_api.streaming.sse import DONE, PING, encode, encode_event, frame
+
+__all__ = [
+    "DONE",
+    "PING",
+    "AnswerWriter",
+    "CompactionBuilder",
+    "EncodedEvent",
+    "Event",
+    "Fault",
+    "IncompleteReason",
+    "Outcome",
+    "ResponseBuilder",
+    "encode",
+    "encode_event",
+    "failure_events",
+    "frame",
+]

@@ -1,0 +1,72 @@
+"""From what an engine makes of one answer to wire events: the dialect's parser in front of the stream builder. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inference.dialects import Parser
+from inference.dialects.pieces import (
+    CallArguments,
+    CallClosed,
+    CallInput,
+    CallOpened,
+    Piece,
+    Reasoning,
+    Text,
+)
+from inference.types import Chunk
+from responses_api.streaming.builder import ResponseBuilder
+from responses_api.streaming.events import Event
+from responses_api.streaming.logprobs import LogprobAligner
+
+
+class AnswerWriter:
+    """Guarantees the same events however the engine cuts its text, but for where deltas end."""
+
+    def __init__(self, builder: ResponseBuilder, parser: Parser, *, logprobs: bool = False) -> None:
+        self._builder = builder
+        self._parser = parser
+        self._aligner = LogprobAligner() if logprobs else None
+        self.reasoning_tokens = 0
+        """Tokens so far that were thinking, its marks included."""
+        self.is_cut_in_call = False
+        """A call was opened and not completed."""
+
+    def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
+        """The events of what the engine made since the last call."""
+        events: list[Event] = []
+        for chunk in chunks:
+            if self._aligner is not None:
+                self._aligner.add(chunk.logprobs)
+            was_thinking = self._parser.is_thinking
+            pieces = self._parser.feed(chunk.text) if chunk.text else []
+            if was_thinking or self._parser.is_thinking:
+                self.reasoning_tokens += len(chunk.tokens)
+            events += self._write(pieces)
+        return events
+
+    def flush(self) -> list[Event]:
+        """The events of what was held back, at the end of the answer."""
+        return self._write(self._parser.flush())
+
+    def _write(self, pieces: list[Piece]) -> list[Event]:
+        events: list[Event] = []
+        for piece in pieces:
+            events += self._events(piece)
+        return events
+
+    def _events(self, piece: Piece) -> list[Event]:
+        builder = self._builder
+        match piece:
+            case Text(text, phase, spans):
+                entries = self._aligner.take(spans) if self._aligner is not None else ()
+                return builder.text(text, phase=phase, logprobs=entries)
+            case Reasoning(text):
+                return builder.reasoning(text)
+            case CallOpened(name, namespace, custom):
+                return builder.open_call(name, namespace=namespace, custom=custom)
+            case CallArguments(text) | CallInput(text):
+                return builder.call_text(text)
+            case CallClosed(complete):
+                self.is_cut_in_call = self.is_cut_in_call or not complete
+                return builder.close_call(complete=complete)

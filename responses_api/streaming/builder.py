@@ -1,0 +1,220 @@
+"""From a generation to wire events and to the stored object: a pure state machine.
+
+`start` gives `response.created`, for a job `response.queued`, and `response.in_progress`; `compaction` the item of a
+compacted history; `text`, `reasoning` and the three methods of a call, in any order and any number of times, the items
+and their deltas; `finish` closes what is open and gives exactly one terminal event. Guarantees:
+
+- `sequence_number` counts from 0 without gaps; one item is open at a time, for opening another completes it; a cut item
+  ends as `incomplete`.
+- Ids of items and calls are derived from the response's id: the same calls give the same events, so a replay can go on
+  where it was (as far as `seal` does the same).
+- Deltas concatenate to the text of the item's done event; an empty one gives no event.
+- An event is a value of its own: nothing that happens later changes it. A delta costs no copy of the response.
+- `snapshot` is the object as it would be stored if the stream stopped now; after `finish` it is the final object, the
+  one that the terminal event carries (a cancelled job's `error` carries none).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from responses_api.ids import Prefix
+from responses_api.streaming.events import Event, Fault, IncompleteReason, ItemEnd, Logprob, OpenItem, Outcome, Phase
+from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.json_copy import json_copy
+from responses_api.streaming.message_item import MessageItem
+from responses_api.streaming.reasoning_item import ReasoningItem
+from responses_api.streaming.tool_call_item import CUSTOM, FUNCTION, ToolCallItem
+
+CANCELLED: Mapping[str, str] = {"code": "response_cancelled", "message": "The response was cancelled."}
+ANSWERS = ("message", "function_call", "custom_tool_call")
+"""The types of items that are an answer, whole or cut."""
+
+
+class ResponseBuilder:
+    """Builds the stream of one response.
+
+    `base` is the Response object before anything was generated. `queued` says that a job's stream begins in the queue,
+    `answers` whether an answer is to come: a compaction alone has none. `seal` turns a reasoning text into the
+    `encrypted_content` of its item, for a caller that asked for it.
+    """
+
+    def __init__(
+        self,
+        base: Mapping[str, Any],
+        *,
+        queued: bool = False,
+        answers: bool = True,
+        seal: Callable[[str], str] | None = None,
+    ) -> None:
+        self._response = {**json_copy(dict(base)), "status": "queued" if queued else "in_progress", "output": []}
+        self._queued = queued
+        self._answers = answers
+        self._seal = seal
+        self._next_number = 0
+        self._output: list[dict[str, Any]] = []
+        self._open_item: OpenItem | None = None
+        self._early_logprobs: list[Logprob] = []
+        self._ended = False
+
+    def start(self) -> list[Event]:
+        """The events up to `response.in_progress`."""
+        if self._next_number:
+            raise RuntimeError("The stream has started already.")
+        events = [self._lifecycle("response.created")]
+        if self._queued:
+            events.append(self._lifecycle("response.queued"))
+        self._response["status"] = "in_progress"
+        return [*events, self._lifecycle("response.in_progress")]
+
+    def compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None = None) -> list[Event]:
+        """The item of a history that was compacted. `tokens`, before and after, announces it by two events of ours."""
+        self._check_running()
+        events = self._close_item(cut=False) + (self._announcement(*tokens) if tokens is not None else [])
+        place = self._item_events("cmp_")
+        item = {"id": place.item_id, "type": "compaction", "encrypted_content": encrypted_content}
+        self._output.append(item)
+        return [
+            *events,
+            place.added({**item, "encrypted_content": ""}),
+            place.event("response.compaction.compacting"),
+            place.done({**item}),
+        ]
+
+    def _announcement(self, before: int, after: int) -> list[Event]:
+        response_id = self._response["id"]
+        counts = {"input_tokens_before": before, "input_tokens_after": after}
+        return [
+            self._number("mlx.compaction.started", response_id=response_id, input_tokens=before),
+            self._number("mlx.compaction.completed", response_id=response_id, **counts),
+        ]
+
+    def text(self, delta: str, *, phase: Phase | None = None, logprobs: Sequence[Logprob] = ()) -> list[Event]:
+        """Text of a message. After another item, or with another phase, it opens a new one.
+
+        `logprobs` that come with empty text go with the text that follows, or nowhere if something else does.
+        """
+        self._check_running()
+        entries = [*self._early_logprobs, *logprobs]
+        if not delta:
+            self._early_logprobs = entries
+            return []
+        self._early_logprobs = []
+        if isinstance(self._open_item, MessageItem) and self._open_item.phase == phase:
+            return [self._open_item.text(delta, entries)]
+        events = self._close_item(cut=False)
+        message = MessageItem(self._item_events("msg_", in_part=True), phase=phase)
+        return [*events, *self._open(message), message.text(delta, entries)]
+
+    def reasoning(self, delta: str) -> list[Event]:
+        """Text of the model's reasoning. After another item it opens a new one."""
+        self._check_running()
+        if not delta:
+            return []
+        self._early_logprobs = []
+        if isinstance(self._open_item, ReasoningItem):
+            return [self._open_item.text(delta)]
+        events = self._close_item(cut=False)
+        item = ReasoningItem(self._item_events("rs_", in_part=True), seal=self._seal)
+        return [*events, *self._open(item), item.text(delta)]
+
+    def open_call(self, name: str, *, namespace: str | None = None, custom: bool = False) -> list[Event]:
+        """Begin the call of a function, or of a custom tool."""
+        self._check_running()
+        events = self._close_item(cut=False)
+        kind = CUSTOM if custom else FUNCTION
+        call = ToolCallItem(self._item_events(kind.prefix), kind=kind, name=name, namespace=namespace)
+        return events + self._open(call)
+
+    def call_text(self, delta: str) -> list[Event]:
+        """Text of the open call's arguments or input."""
+        call = self._open_call()
+        return [call.text(delta)] if delta else []
+
+    def close_call(self, *, complete: bool = True) -> list[Event]:
+        """End the open call: a whole one, or one that was cut and that nobody can run."""
+        self._open_call()
+        return self._close_item(cut=not complete)
+
+    def finish(
+        self,
+        outcome: Outcome,
+        *,
+        usage: Mapping[str, Any] | None = None,
+        completed_at: int | None = None,
+        reason: IncompleteReason = "max_output_tokens",
+        error: Fault | None = None,
+    ) -> list[Event]:
+        """Close what is open and end the stream.
+
+        `completed_at` (whole seconds) is kept for a completed response, `reason` for an incomplete one, `error` is
+        required for a failed one. A completed answer with neither a message nor a call gets a message with empty text.
+        A call that is still open was cut, whatever the outcome.
+        """
+        self._check_running()
+        if outcome == "failed" and error is None:
+            raise ValueError("A failed response needs an error.")
+        events = self._close_item(cut=outcome != "completed" or isinstance(self._open_item, ToolCallItem))
+        if outcome == "completed" and self._answers and not any(item["type"] in ANSWERS for item in self._output):
+            events += self._open(MessageItem(self._item_events("msg_", in_part=True))) + self._close_item(cut=False)
+        self._response |= {"status": outcome, "usage": json_copy(dict(usage)) if usage is not None else None}
+        self._ended = True
+        return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
+
+    def snapshot(self) -> dict[str, Any]:
+        """The object as it would be stored if the stream stopped now: a value of its own."""
+        output = json_copy(self._output)
+        if self._open_item is not None:
+            output.append(self._open_item.as_item("incomplete"))
+        return {**json_copy(self._response), "output": output}
+
+    def _ending(
+        self, outcome: Outcome, *, completed_at: int | None, reason: IncompleteReason, error: Fault | None
+    ) -> list[Event]:
+        if outcome == "cancelled":
+            return [self._number("error", **CANCELLED, param=None)]
+        if error is not None and outcome == "failed":
+            self._response["error"] = {"code": error["code"], "message": error["message"]}
+            return [self._number("error", **self._response["error"], param=None), self._lifecycle("response.failed")]
+        if outcome == "incomplete":
+            self._response["incomplete_details"] = {"reason": reason}
+        else:
+            self._response["completed_at"] = completed_at
+        return [self._lifecycle(f"response.{outcome}")]
+
+    def _open(self, item: OpenItem) -> list[Event]:
+        self._open_item = item
+        return item.open()
+
+    def _open_call(self) -> ToolCallItem:
+        self._check_running()
+        if not isinstance(self._open_item, ToolCallItem):
+            raise RuntimeError("No call is open.")
+        return self._open_item
+
+    def _close_item(self, *, cut: bool) -> list[Event]:
+        item, self._open_item = self._open_item, None
+        self._early_logprobs = []
+        if item is None:
+            return []
+        end: ItemEnd = "incomplete" if cut else "completed"
+        events = item.close(end)
+        self._output.append(json_copy(events[-1]["item"]))
+        return events
+
+    def _item_events(self, prefix: Prefix, *, in_part: bool = False) -> ItemEvents:
+        """Of the item that comes next; what was open has to be closed before."""
+        response_id, index = self._response["id"], len(self._output)
+        return ItemEvents(self._number, prefix=prefix, response_id=response_id, output_index=index, in_part=in_part)
+
+    def _check_running(self) -> None:
+        if not self._next_number or self._ended:
+            raise RuntimeError("The stream has not started, or has ended.")
+
+    def _lifecycle(self, type: str) -> Event:
+        return self._number(type, response=self.snapshot())
+
+    def _number(self, type: str, /, **fields: Any) -> Event:
+        number, self._next_number = self._next_number, self._next_number + 1
+        return {"type": type, "sequence_number": number, **fields}

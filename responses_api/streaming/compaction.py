@@ -1,0 +1,37 @@
+"""The end of a `/responses/compact` request, in the shape of the stream builder: nobody reads it as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from responses_api.streaming.events import Event, Fault, Outcome
+
+
+class CompactionBuilder:
+    """`base` is the whole answer but for its usage."""
+
+    def __init__(self, base: Mapping[str, Any]) -> None:
+        self._answer = dict(base)
+        self._status: Outcome = "completed"
+
+    def start(self) -> list[Event]:
+        """Nothing is told before the end."""
+        return []
+
+    def finish(
+        self, outcome: Outcome, *, usage: Mapping[str, Any], error: Fault, completed_at: int | None = None
+    ) -> list[Event]:
+        """The one event: the answer, or why there is none."""
+        self._status = outcome
+        if outcome == "completed":
+            return [_event("response.compacted", {**self._answer, "usage": dict(usage)})]
+        return [_event("response.failed", {"status": "failed", "error": dict(error)})]
+
+    def snapshot(self) -> dict[str, Any]:
+        """What is kept: how it ended, and nothing of the content."""
+        return {"status": self._status, "output": []}
+
+
+def _event(type: str, response: dict[str, Any]) -> Event:
+    return {"type": type, "sequence_number": 0, "response": response}

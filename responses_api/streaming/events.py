@@ -1,0 +1,45 @@
+"""What the parts of the stream builder hand each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol, TypedDict
+
+Event = dict[str, Any]
+EncodedEvent = tuple[str, str]
+"""An event's type and its JSON text."""
+Outcome = Literal["completed", "incomplete", "failed", "cancelled"]
+ItemEnd = Literal["completed", "incomplete"]
+IncompleteReason = Literal["max_output_tokens", "content_filter"]
+Phase = Literal["commentary", "final_answer"]
+Logprob = Mapping[str, Any]
+"""A token's log-probability in wire form: `token`, `logprob`, `bytes`, `top_logprobs`."""
+
+
+class Fault(TypedDict):
+    """Why a response failed, in codes that OpenAI's SDK knows, and one sentence that shows no internals."""
+
+    code: Literal["server_error", "rate_limit_exceeded", "invalid_prompt"]
+    message: str
+
+
+class NumberEvent(Protocol):
+    """Gives an event its type and the next sequence number."""
+
+    def __call__(self, type: str, /, **fields: Any) -> Event: ...
+
+
+class OpenItem(Protocol):
+    """The one output item that is being written. Each kind is a class of this shape, with a method for its content."""
+
+    def open(self) -> list[Event]:
+        """The events that add the item."""
+        ...
+
+    def close(self, end: ItemEnd) -> list[Event]:
+        """The events up to `response.output_item.done`."""
+        ...
+
+    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+        """The item as it would be stored if it ended so now: a value of its own."""
+        ...

@@ -1,0 +1,71 @@
+"""Which tokens' log-probabilities belong to a message's text: markup and the white space beside it have none. Pure."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from inference.dialects.pieces import Span
+from inference.types import TokenLogprob
+
+
+class LogprobAligner:
+    """Takes all tokens of an answer, and gives out those that spell a part of it, each part once and in order.
+
+    Guarantees that the bytes of what it gives out are those of the text: of a token that is part markup, only the part
+    that is text, and of a character that several tokens spell, all of them.
+    """
+
+    def __init__(self) -> None:
+        self._tokens: list[tuple[int, TokenLogprob]] = []
+        """The tokens, each with the place of its first byte."""
+        self._next = 0  # the first token that may still be asked for
+        self._bytes = 0
+        self._starts = [0]
+        """The first byte of each character, and the end."""
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def add(self, tokens: Iterable[TokenLogprob]) -> None:
+        """Take the tokens that the engine made."""
+        for token in tokens:
+            self._tokens.append((self._bytes, token))
+            for byte in token.token:
+                letters = self._decoder.decode(bytes((byte,)))
+                # Bytes that became no character were seen to be none at the next one.
+                self._starts += [self._bytes] * (len(letters) - 1)
+                self._bytes += 1
+                self._starts += [self._bytes] * bool(letters)
+
+    def take(self, spans: Iterable[Span]) -> list[dict[str, Any]]:
+        """The entries, in wire form, of the tokens that spell these parts of the answer."""
+        entries: list[dict[str, Any]] = []
+        for first, end in spans:
+            if end < len(self._starts):
+                entries += self._entries(self._starts[first], self._starts[end])
+        return entries
+
+    def _entries(self, first: int, end: int) -> list[dict[str, Any]]:
+        entries = []
+        while self._next < len(self._tokens):
+            start, token = self._tokens[self._next]
+            stop = start + len(token.token)
+            part = token.token[max(0, first - start) : max(0, end - start)]
+            if part:
+                entries.append(_wire(part, token))
+            if stop > end:
+                break
+            self._next += 1
+        return entries
+
+
+def _wire(part: bytes, token: TokenLogprob) -> dict[str, Any]:
+    return {**_entry(part, token.logprob), "top_logprobs": _top(token.top)}
+
+
+def _top(top: Sequence[tuple[bytes, float]]) -> list[dict[str, Any]]:
+    return [_entry(other, logprob) for other, logprob in top]
+
+
+def _entry(token: bytes, logprob: float) -> dict[str, Any]:
+    return {"token": token.decode(errors="replace"), "bytes": list(token), "logprob": logprob}

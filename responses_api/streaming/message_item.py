@@ -1,0 +1,55 @@
+"""The message item of a stream: one `output_text` part that grows by deltas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from responses_api.streaming.events import Event, ItemEnd, Logprob, Phase
+from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.json_copy import json_copy
+
+
+class MessageItem:
+    """Guarantees that the deltas, their log-probabilities too, concatenate to what the done event and the part have."""
+
+    def __init__(self, events: ItemEvents, *, phase: Phase | None = None) -> None:
+        self.phase = phase
+        self._events = events
+        self._logprobs: list[dict[str, Any]] = []
+
+    def open(self) -> list[Event]:
+        return [
+            self._events.added(self._item("in_progress", [])),
+            self._events.event("response.content_part.added", part=self._part()),
+        ]
+
+    def text(self, delta: str, logprobs: Sequence[Logprob] = ()) -> Event:
+        entries = json_copy([dict(entry) for entry in logprobs]) if logprobs else []
+        self._logprobs += entries
+        return self._events.delta("response.output_text.delta", delta, logprobs=json_copy(entries) if entries else [])
+
+    def close(self, end: ItemEnd) -> list[Event]:
+        part = self._part()
+        return [
+            self._events.event("response.output_text.done", text=part["text"], logprobs=json_copy(part["logprobs"])),
+            self._events.event("response.content_part.done", part=part),
+            self._events.done(self.as_item(end)),
+        ]
+
+    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+        return self._item(end, [self._part()])
+
+    def _item(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+        item = {
+            "id": self._events.item_id,
+            "type": "message",
+            "status": status,
+            "role": "assistant",
+            "content": content,
+        }
+        return item if self.phase is None else {**item, "phase": self.phase}
+
+    def _part(self) -> dict[str, Any]:
+        logprobs = json_copy(self._logprobs)
+        return {"type": "output_text", "text": self._events.text, "annotations": [], "logprobs": logprobs}

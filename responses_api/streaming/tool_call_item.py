@@ -1,0 +1,76 @@
+"""The call of a function or of a custom tool in a stream: text that grows by deltas, kept as it was generated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from responses_api.ids import Prefix
+from responses_api.streaming.events import Event, ItemEnd
+from responses_api.streaming.item_events import ItemEvents
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallKind:
+    """What sets calls of functions and of custom tools apart."""
+
+    type: str
+    prefix: Prefix
+    field: str
+    """Where an item, and the done event, have the text."""
+    events: str
+    """What the types of the text's events begin with."""
+    nothing: str
+    """What a complete call without any text has."""
+
+
+FUNCTION = CallKind(
+    type="function_call",
+    prefix="fc_",
+    field="arguments",
+    events="response.function_call_arguments",
+    nothing="{}",
+)
+CUSTOM = CallKind(
+    type="custom_tool_call",
+    prefix="ctc_",
+    field="input",
+    events="response.custom_tool_call_input",
+    nothing="",
+)
+
+
+class ToolCallItem:
+    """Guarantees that the deltas concatenate to the text of the done event and of the item.
+
+    A cut call has no done event of its text.
+    """
+
+    def __init__(self, events: ItemEvents, *, kind: CallKind, name: str, namespace: str | None) -> None:
+        self._events = events
+        self._kind = kind
+        self._call = {"call_id": events.derived_id("call_"), "name": name}
+        if namespace is not None:
+            self._call["namespace"] = namespace
+
+    def open(self) -> list[Event]:
+        return [self._events.added(self._item("in_progress"))]
+
+    def text(self, delta: str) -> Event:
+        return self._events.delta(f"{self._kind.events}.delta", delta)
+
+    def close(self, end: ItemEnd) -> list[Event]:
+        events: list[Event] = []
+        if end == "completed":
+            if self._kind.nothing and not self._events.text:
+                events.append(self.text(self._kind.nothing))
+            done: dict[str, Any] = {self._kind.field: self._events.text}
+            events.append(self._events.event(f"{self._kind.events}.done", **done))
+        return [*events, self._events.done(self.as_item(end))]
+
+    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+        return self._item(end)
+
+    def _item(self, status: str) -> dict[str, Any]:
+        about = {"id": self._events.item_id, "type": self._kind.type, "status": status}
+        return {**about, **self._call, self._kind.field: self._events.text}
