@@ -1,0 +1,33 @@
+"""Who asks: what authentication yields and every service and selector is scoped by."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+
+from responses_api.models import ApiKey, Project
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """A project, and the key that opened it (``None`` with open access)."""
+
+    project: Project
+    key: ApiKey | None = None
+
+    @property
+    def own(self) -> dict[str, Any]:
+        """What a response or conversation must have for this caller to see it, as a filter of rows.
+
+        With `RESPONSES_ISOLATION=key` a key sees what it made, and without keys that is what no key made.
+        """
+        if settings.RESPONSES_ISOLATION == "key":
+            return {"project": self.project, "key": self.key}
+        return {"project": self.project}
+
+
+def cache_scope(*, project_id: int, key_id: int | None) -> str:
+    """The name within which prompts may share the prefix cache: that of whoever may see each other's responses."""
+    if settings.RESPONSES_ISOLATION == "key" and key_id is not None:
+        return f"key-{key_id}"
+    return f"project-{project_id}"

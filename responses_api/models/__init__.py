@@ -1,0 +1,32 @@
+"""The store: one concern a file."""
+
+from .api_key import ApiKey
+from .conversation import Conversation
+from .counter import Counter
+from .item import Item
+from .process import Process, ServedModel
+from .project import Project
+from .response import Response, Status
+from .sealing_secret import SealingSecret
+from .store_change import StoreChange
+from .turn import Turn, TurnItem
+from .usage import UsageRecord
+from .user import User
+
+__all__ = [
+    "ApiKey",
+    "Conversation",
+    "Counter",
+    "Item",
+    "Process",
+    "Project",
+    "Response",
+    "SealingSecret",
+    "ServedModel",
+    "Status",
+    "StoreChange",
+    "Turn",
+    "TurnItem",
+    "UsageRecord",
+    "User",
+]

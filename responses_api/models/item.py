@@ -1,0 +1,39 @@
+"""Items: immutable pieces of a conversation, as they went over the wire."""
+
+from typing import Any, ClassVar
+
+import orjson
+from django.db import models
+
+from responses_api.ids import MAX_CLIENT_ID_LENGTH
+
+from .octets import Octets
+
+
+class Item(models.Model):
+    """One message (later: call, output, reasoning…) as sent or generated.
+
+    ``wire_id`` is what clients see. Clients make some of them, so it is unique neither in the store nor in a project.
+    ``payload`` is the whole item as JSON text, its id included, and never changes.
+    """
+
+    project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")
+    wire_id = models.CharField("id", max_length=MAX_CLIENT_ID_LENGTH)
+    type = models.CharField(max_length=40)
+    payload = models.TextField()
+    size = models.GeneratedField(
+        expression=Octets("payload"), output_field=models.IntegerField("bytes"), db_persist=True
+    )
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [models.Index(fields=["project", "wire_id"], name="item_project_wire_id")]
+
+    def __str__(self) -> str:
+        return self.wire_id
+
+    def wire(self) -> dict[str, Any]:
+        """The item as clients see it."""
+        value: dict[str, Any] = orjson.loads(self.payload)
+        return value

@@ -1,0 +1,15 @@
+"""The size of a text in bytes, worked out by the database."""
+
+from typing import Any
+
+from django.db.models import Func, IntegerField
+
+
+class Octets(Func):
+    """``OCTET_LENGTH``; SQLite has none before 3.43."""
+
+    function = "OCTET_LENGTH"
+    output_field = IntegerField()
+
+    def as_sqlite(self, compiler: Any, connection: Any, **extra: Any) -> Any:
+        return self.as_sql(compiler, connection, template="LENGTH(CAST(%(expressions)s AS BLOB))", **extra)

@@ -1,0 +1,52 @@
+"""What the server's processes say of themselves, so that others can find and outlive them."""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class Process(models.Model):
+    """A running web or worker process. Its heartbeat is by the database's clock."""
+
+    class Kind(models.TextChoices):
+        WEB = "web"
+        WORKER = "worker"
+
+    id = models.CharField(primary_key=True, max_length=64)
+    kind = models.CharField(max_length=8, choices=Kind)
+    host = models.CharField(max_length=255)
+    pid = models.PositiveIntegerField()
+    started_at = models.DateTimeField(auto_now_add=True)
+    heartbeat_at = models.DateTimeField()
+    offers = models.JSONField(default=list, help_text="A worker's models: what web processes know of them.")
+    slots = models.PositiveIntegerField(default=0, help_text="Sequences generated at once.")
+    running = models.PositiveIntegerField(default=0)
+    waiting = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering: ClassVar = ["-heartbeat_at"]
+        verbose_name_plural = "processes"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.host}:{self.pid}"
+
+
+class ServedModel(models.Model):
+    """A model that some worker has offered. Kept when the worker is gone."""
+
+    name = models.CharField(max_length=200, unique=True)
+    aliases = models.JSONField(default=list)
+    digest = models.CharField(max_length=80)
+    context_length = models.PositiveIntegerField()
+    weights = models.CharField(max_length=40, blank=True)
+    source = models.CharField(max_length=300, blank=True)
+    size_bytes = models.PositiveBigIntegerField(default=0)
+    first_seen_at = models.DateTimeField(auto_now_add=True)
+    last_seen_at = models.DateTimeField()
+
+    class Meta:
+        ordering: ClassVar = ["name"]
+        verbose_name = "model"
+
+    def __str__(self) -> str:
+        return self.name

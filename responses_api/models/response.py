@@ -1,0 +1,114 @@
+"""Responses: the row is the stored object, the job and its place in the queue."""
+
+from typing import Any, ClassVar
+
+import orjson
+from django.db import models
+from django.db.models import Q
+
+from .octets import Octets
+
+
+class Status(models.TextChoices):
+    """OpenAI's states of a response."""
+
+    QUEUED = "queued"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+ACTIVE = (Status.QUEUED, Status.IN_PROGRESS)
+
+
+class Response(models.Model):
+    """One generation, from its admission on.
+
+    While it runs, ``request`` holds the accepted request and the lease columns say which worker has it: ``worker`` is
+    empty while nobody does, ``attempt`` counts the claims, and every write of a worker is conditional on both
+    (fencing). Once it has ended, ``turn`` holds its items and ``body`` the response object without its output.
+    """
+
+    public_id = models.CharField("id", max_length=64, unique=True, editable=False)
+    project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="responses")
+    key = models.ForeignKey("ApiKey", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    model = models.CharField(max_length=200)
+    status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
+    background = models.BooleanField(default=False)
+    store = models.BooleanField(default=True)
+    stream = models.BooleanField(default=False, help_text="Somebody reads the events as they are made.")
+    priority = models.PositiveSmallIntegerField(default=0, help_text="0 interactive, 1 background.")
+
+    parent = models.ForeignKey(
+        "Turn", on_delete=models.RESTRICT, null=True, blank=True, related_name="continuations", editable=False
+    )
+    turn = models.ForeignKey(
+        "Turn", on_delete=models.RESTRICT, null=True, blank=True, related_name="responses", editable=False
+    )
+    conversation = models.ForeignKey(
+        "Conversation",
+        # Deleting a conversation touches no response: locking many rows would meet the workers, who do so too.
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        null=True,
+        blank=True,
+        related_name="responses",
+        editable=False,
+        help_text="The conversation whose history it read and that its turn is added to; it may be gone.",
+    )
+    previous_response_id = models.CharField(max_length=64, blank=True)
+    request = models.TextField(blank=True, editable=False)
+    body = models.TextField(blank=True, editable=False)
+    size = models.GeneratedField(
+        expression=Octets("request") + Octets("body"), output_field=models.IntegerField("bytes"), db_persist=True
+    )
+
+    created_at = models.DateTimeField()
+    completed_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="When it was stored, read or continued last, to the minute; empty until it has ended.",
+    )
+
+    attempt = models.PositiveIntegerField(default=0)
+    worker = models.CharField(max_length=64, blank=True, help_text="The process that runs it, while it runs.")
+    lease_until = models.DateTimeField(null=True, blank=True, help_text="By the database's clock.")
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    reader = models.CharField(max_length=64, blank=True, help_text="The web process that a foreground reader is on.")
+
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cached_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+
+    class Meta:
+        ordering: ClassVar = ["-pk"]
+        indexes: ClassVar = [
+            # Whole ones: SQLite can't use an index over part of the rows when the part is named by parameters.
+            models.Index(fields=["status", "priority", "id"], name="response_status"),
+            models.Index(fields=["status", "size"], name="response_size"),
+            models.Index(fields=["worker"], name="response_worker"),
+            models.Index(fields=["created_at"], name="response_created"),
+            models.Index(fields=["expires_at"], name="response_expiry", condition=Q(expires_at__isnull=False)),
+            models.Index(fields=["project", "-id"], name="response_project"),
+            # In the order in which they are evicted, of all projects and of one.
+            models.Index(fields=["used_at", "id"], name="response_used"),
+            models.Index(fields=["project", "used_at", "id"], name="response_project_used"),
+        ]
+
+    def __str__(self) -> str:
+        return self.public_id
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the job has not ended."""
+        return self.status in ACTIVE
+
+    def body_dict(self) -> dict[str, Any]:
+        """The response object without its output items."""
+        value: dict[str, Any] = orjson.loads(self.body)
+        return value

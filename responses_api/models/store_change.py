@@ -1,0 +1,31 @@
+"""What is in the store, as a sum: counted where rows come and go, so that nobody has to scan them."""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class StoreChange(models.Model):
+    """What one transaction brought into the store or took out of it; the sum of all rows is what the store holds.
+
+    Rows, not one total a project, so that those who store at the same time don't wait for each other. The sweep adds
+    them up (`services/store_changes.py`). An item counts once: as its conversation's while a conversation has it, else
+    as the responses'.
+    """
+
+    project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")
+    responses = models.BigIntegerField(default=0, help_text="Responses that have ended.")
+    response_bytes = models.BigIntegerField(default=0, help_text="Their objects, and items that no conversation has.")
+    conversations = models.BigIntegerField(default=0)
+    conversation_bytes = models.BigIntegerField(default=0, help_text="Their items and metadata.")
+
+    class Meta:
+        ordering: ClassVar = ["pk"]
+
+    def __str__(self) -> str:
+        return f"store change {self.pk}"
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it changes no figure."""
+        return not (self.responses or self.response_bytes or self.conversations or self.conversation_bytes)

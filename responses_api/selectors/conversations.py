@@ -1,0 +1,175 @@
+"""Conversations and their items, always within the caller's project."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import connection
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
+
+from responses_api.caller import Caller
+from responses_api.errors import InvalidRequest, NotFound
+from responses_api.ids import is_client_id
+from responses_api.models import Conversation
+from responses_api.protocol import ListQuery, list_envelope
+from responses_api.protocol.conversations import conversation_object
+
+from .batches import batches
+from .history import ANCESTRY, Entry, items_by_key
+from .input_items import position_after
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An item's place in a turn, all by their primary keys, and the item's bytes."""
+
+    entry: int
+    turn: int
+    item: int
+    size: int
+    is_output: bool
+
+
+def live_conversations() -> QuerySet[Conversation]:
+    """Conversations whose time is not over."""
+    return Conversation.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
+
+
+def get_conversation(*, caller: Caller, conversation_id: str, param: str | None = None) -> Conversation:
+    """The conversation that a caller addresses by this id, in the path or as the parameter ``param``; with its turn."""
+    refuse_without_conversations(param=param)
+    row = None
+    if is_client_id(conversation_id):
+        row = live_conversations().select_related("turn").filter(**caller.own, public_id=conversation_id).first()
+    if row is None:
+        raise conversation_not_found(conversation_id, param=param)
+    return row
+
+
+def refuse_without_conversations(*, param: str | None = None) -> None:
+    """Raise a 400 where conversations are turned off."""
+    if settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES == 0:
+        raise InvalidRequest(
+            "This server keeps no conversations (RESPONSES_CONVERSATION_STORE_MAX_ENTRIES is 0). Send the history as "
+            "`input`, or continue a response by `previous_response_id`.",
+            param=param,
+        )
+
+
+def conversation_not_found(conversation_id: str, *, param: str | None = None) -> NotFound:
+    """One answer for unknown, expired, deleted and another project's."""
+    return NotFound(
+        f"Conversation with id '{conversation_id}' not found. It is unknown, expired or deleted.", param=param
+    )
+
+
+def wire_conversation(row: Conversation) -> dict[str, Any]:
+    """The conversation object as clients see it."""
+    return conversation_object(row.public_id, created_at=int(row.created_at.timestamp()), metadata=row.metadata)
+
+
+def list_conversation_items(*, caller: Caller, conversation_id: str, query: ListQuery) -> dict[str, Any]:
+    """One page of a conversation's items, generated ones included."""
+    row = get_conversation(caller=caller, conversation_id=conversation_id)
+    entries = history_entries(row.turn_id)
+    if query.order == "desc":
+        entries.reverse()
+    if query.after is not None:
+        entries = entries[position_after(entries, query.after) :]
+    page = entries[: query.limit]
+    return list_envelope(items_by_key([entry.item for entry in page]), has_more=len(entries) > len(page))
+
+
+def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str) -> dict[str, Any]:
+    """One item of a conversation."""
+    row = get_conversation(caller=caller, conversation_id=conversation_id)
+    place = find_place(row.turn_id, item_id)
+    if place is None:
+        raise item_not_found(item_id)
+    payload: dict[str, Any] = orjson.loads(place[1])
+    return payload
+
+
+def item_not_found(item_id: str) -> NotFound:
+    """One answer for unknown, deleted and another conversation's."""
+    return NotFound(f"Item with id '{item_id}' not found in this conversation. It is unknown or deleted.")
+
+
+def find_place(turn_id: int | None, item_id: str) -> tuple[int, str] | None:
+    """Where a history has an item: the primary key of its place in a turn, and the item's JSON text."""
+    if turn_id is None or not is_client_id(item_id):
+        return None
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ANCESTRY
+            + """
+            SELECT entry.id, item.payload FROM ancestry
+            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+            JOIN responses_api_item item ON item.id = entry.item_id
+            WHERE item.wire_id = %s
+            ORDER BY ancestry.depth DESC, entry.position DESC
+            LIMIT 1
+            """,
+            [turn_id, item_id],
+        )
+        found: tuple[int, str] | None = cursor.fetchone()
+        return found
+
+
+def history_entries(turn_id: int | None) -> list[Entry]:
+    """The places of all items of a turn's history, oldest first, the turn's own included."""
+    if turn_id is None:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ANCESTRY
+            + """
+            SELECT item.id, item.wire_id FROM ancestry
+            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+            JOIN responses_api_item item ON item.id = entry.item_id
+            ORDER BY ancestry.depth, entry.position
+            """,
+            [turn_id],
+        )
+        return [Entry(item, wire_id) for item, wire_id in cursor.fetchall()]
+
+
+def places_above(turn_id: int, *, below: int | None) -> list[Place]:
+    """The places of a history that come after the ancestor ``below`` (``None``: all), oldest first."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ANCESTRY
+            + """
+            SELECT entry.id, ancestry.id, entry.item_id, item.size, entry.is_output FROM ancestry
+            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+            JOIN responses_api_item item ON item.id = entry.item_id
+            WHERE ancestry.depth > COALESCE((SELECT depth FROM responses_api_turn WHERE id = %s), -1)
+            ORDER BY ancestry.depth, entry.position
+            """,
+            [turn_id, below],
+        )
+        return [Place(entry, turn, item, size, bool(out)) for entry, turn, item, size, out in cursor.fetchall()]
+
+
+def used_ids(turn_id: int | None, wire_ids: Sequence[str]) -> set[str]:
+    """Which of these ids a turn's history has."""
+    if turn_id is None:
+        return set()
+    found: set[str] = set()
+    with connection.cursor() as cursor:
+        for some in batches(wire_ids):
+            cursor.execute(
+                ANCESTRY
+                + f"""
+                SELECT item.wire_id FROM ancestry
+                JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+                JOIN responses_api_item item ON item.id = entry.item_id
+                WHERE item.wire_id IN ({", ".join(["%s"] * len(some))})
+                """,
+                [turn_id, *some],
+            )
+            found |= {wire_id for (wire_id,) in cursor.fetchall()}
+    return found

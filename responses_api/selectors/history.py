@@ -1,0 +1,99 @@
+"""Histories: a turn and its ancestors, read by one recursive query however long they are."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from django.db import connection
+
+from responses_api.models import Item
+
+# A step is a scalar subquery, so that it is one look into the index: a join lets PostgreSQL scan the table at each step
+# while its statistics are young.
+ANCESTRY = """
+    WITH RECURSIVE ancestry(id, parent_id, depth) AS (
+        SELECT id, parent_id, depth FROM responses_api_turn WHERE id = %s
+        UNION ALL
+        SELECT parent_id, (SELECT above.parent_id FROM responses_api_turn above WHERE above.id = ancestry.parent_id),
+            depth - 1
+        FROM ancestry WHERE parent_id IS NOT NULL
+    )
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An item's place in a history."""
+
+    item: int
+    wire_id: str
+
+
+def history_size(turn_id: int | None) -> int:
+    """The bytes of all items of a turn's history, the turn's own included."""
+    if turn_id is None:
+        return 0
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT history_bytes FROM responses_api_turn WHERE id = %s", [turn_id])
+        found = cursor.fetchone()
+        return 0 if found is None else int(found[0])
+
+
+def history_items(turn_id: int | None) -> list[dict[str, Any]]:
+    """All items of a turn's history, oldest first, the turn's own included."""
+    return [orjson.loads(payload) for payload in history_payloads(turn_id)]
+
+
+def history_payloads(turn_id: int | None) -> list[str]:
+    """The same items as JSON texts, as the one query gives them."""
+    if turn_id is None:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ANCESTRY
+            + """
+            SELECT item.payload FROM ancestry
+            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+            JOIN responses_api_item item ON item.id = entry.item_id
+            ORDER BY ancestry.depth, entry.position
+            """,
+            [turn_id],
+        )
+        return [payload for (payload,) in cursor.fetchall()]
+
+
+def input_entries(turn_id: int | None) -> list[Entry]:
+    """The places of a response's whole input, oldest first: its history, and of its own turn what it was sent."""
+    if turn_id is None:
+        return []
+    with connection.cursor() as cursor:
+        cursor.execute(
+            ANCESTRY
+            + """
+            SELECT item.id, item.wire_id FROM ancestry
+            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+            JOIN responses_api_item item ON item.id = entry.item_id
+            WHERE NOT (entry.turn_id = %s AND entry.is_output)
+            ORDER BY ancestry.depth, entry.position
+            """,
+            [turn_id, turn_id],
+        )
+        return [Entry(item, wire_id) for item, wire_id in cursor.fetchall()]
+
+
+def items_by_key(keys: list[int]) -> list[dict[str, Any]]:
+    """The items with these primary keys, in this order."""
+    found = Item.objects.in_bulk(keys)
+    return [found[key].wire() for key in keys]
+
+
+def output_items(turn_id: int | None) -> list[dict[str, Any]]:
+    """What a turn's request generated."""
+    if turn_id is None:
+        return []
+    payloads = (
+        Item.objects.filter(entries__turn_id=turn_id, entries__is_output=True)
+        .order_by("entries__position")
+        .values_list("payload", flat=True)
+    )
+    return [orjson.loads(payload) for payload in payloads]

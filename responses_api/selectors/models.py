@@ -1,0 +1,136 @@
+"""Which models can be asked for: what live workers announce."""
+
+import time
+from dataclasses import dataclass
+from datetime import timedelta
+from threading import Lock
+from typing import Any
+
+from django.conf import settings
+from django.db.models.functions import Now
+
+from responses_api.errors import ModelNotFound, Overloaded
+from responses_api.models import Process, ServedModel
+
+CACHE_SECONDS = 1.0
+OWNER = "mlx-responses"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """A model as workers announce it."""
+
+    name: str
+    aliases: tuple[str, ...]
+    digest: str
+    context_length: int
+    temperature: float
+    top_p: float
+    created: int
+    weights: str = ""
+    source: str = ""
+    size_bytes: int = 0
+
+    @classmethod
+    def from_announcement(cls, value: dict[str, Any]) -> "Offer":
+        return cls(**{**value, "aliases": tuple(value["aliases"])})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fleet:
+    """The live workers in sum."""
+
+    offers: tuple[Offer, ...]
+    slots: int
+    workers: tuple[tuple[str, frozenset[str]], ...] = ()
+    """Each worker's process id with the models it has."""
+
+    def find(self, name: str) -> Offer | None:
+        """The model called ``name``, by its own name first, then by alias."""
+        for offer in self.offers:
+            if offer.name == name:
+                return offer
+        for offer in self.offers:
+            if name in offer.aliases:
+                return offer
+        return None
+
+
+_lock = Lock()
+_cached: tuple[float, Fleet] | None = None
+
+
+def live_fleet() -> Fleet:
+    """What live workers offer; at most a second old, since every request asks."""
+    global _cached
+    with _lock:
+        if _cached is not None and time.monotonic() - _cached[0] < CACHE_SECONDS:
+            return _cached[1]
+    fleet = _read_fleet()
+    with _lock:
+        _cached = (time.monotonic(), fleet)
+    return fleet
+
+
+def forget_fleet() -> None:
+    """Ask the database again next time: a model just failed to be found."""
+    global _cached
+    with _lock:
+        _cached = None
+
+
+def _read_fleet() -> Fleet:
+    limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
+    workers = Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).values_list(
+        "pk", "offers", "slots"
+    )
+    offers: dict[str, Offer] = {}
+    slots = 0
+    models: list[tuple[str, frozenset[str]]] = []
+    for worker, announced, count in workers:
+        slots += count
+        models.append((worker, frozenset(value["name"] for value in announced)))
+        for value in announced:
+            offers.setdefault(value["name"], Offer.from_announcement(value))
+    return Fleet(offers=tuple(offers[name] for name in sorted(offers)), slots=slots, workers=tuple(models))
+
+
+def resolve_model(name: str | None) -> Offer:
+    """The model a request means: its name or an alias; the server's default when it names none.
+
+    Raises :class:`ModelNotFound`, or :class:`Overloaded` when the model is known but no live worker has it.
+    """
+    wanted = name if name is not None else settings.RESPONSES_DEFAULT_MODEL
+    fleet = live_fleet()
+    offer = fleet.find(wanted)
+    if offer is None:
+        forget_fleet()
+        fleet = live_fleet()
+        offer = fleet.find(wanted)
+    if offer is None and name is None and len(fleet.offers) == 1:
+        offer = fleet.offers[0]
+    if offer is not None:
+        return offer
+    known = ServedModel.objects.filter(name=wanted).exists() or any(
+        wanted in aliases for aliases in ServedModel.objects.values_list("aliases", flat=True)
+    )
+    if known or not fleet.offers:
+        raise Overloaded(f"No worker serves the model '{wanted}' at the moment. Try again in a few seconds.")
+    raise ModelNotFound.for_name(wanted)
+
+
+def list_models() -> list[tuple[str, dict[str, Any]]]:
+    """Every name a request may use, with what the catalogue says of it: models first, each followed by its aliases."""
+    found = []
+    for offer in live_fleet().offers:
+        about = {"created": offer.created, "owned_by": OWNER}
+        found += [(name, about) for name in (offer.name, *offer.aliases)]
+    return found
+
+
+def get_model(name: str) -> dict[str, Any]:
+    """The catalogue's entry for a name. Raises :class:`ModelNotFound`."""
+    offer = live_fleet().find(name)
+    if offer is None:
+        raise ModelNotFound.for_name(name)
+    return {"created": offer.created, "owned_by": OWNER}

@@ -1,0 +1,75 @@
+"""Stored responses, always those that the caller may see."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db.models import Q
+from django.db.models.functions import Now
+
+from responses_api.caller import Caller
+from responses_api.counting import STORE_HITS, STORE_MISSES, count
+from responses_api.errors import InvalidRequest, NotFound, PreviousResponseNotFound, ResponseInProgress
+from responses_api.ids import is_client_id
+from responses_api.models import Response, Status
+from responses_api.models.response import ACTIVE
+
+from .history import output_items
+
+
+def find_response(
+    caller: Caller, response_id: str, *, param: str | None = None, with_turn: bool = False
+) -> Response | None:
+    """The response that a caller addresses by this id, running ones included; ``None`` also for what is no id.
+
+    Raises a 400 where storing is turned off.
+    """
+    if settings.RESPONSES_STORE_MAX_ENTRIES == 0:
+        raise InvalidRequest(
+            "This server stores no responses (RESPONSES_STORE_MAX_ENTRIES is 0), so that none can be addressed by its "
+            "id. Send the whole history as `input`.",
+            param=param,
+        )
+    if not is_client_id(response_id):
+        return None
+    unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
+    rows = Response.objects.select_related("turn") if with_turn else Response.objects
+    return rows.filter(unexpired, **caller.own, public_id=response_id).first()
+
+
+def get_response(*, caller: Caller, response_id: str) -> Response:
+    """A stored response, or a background job in any state. A foreground response is not there before it ends."""
+    row = find_response(caller, response_id)
+    if row is None or (row.is_active and not row.background):
+        count(STORE_MISSES)
+        raise NotFound.response(response_id)
+    count(STORE_HITS)
+    return row
+
+
+def get_previous(*, caller: Caller, response_id: str) -> Response:
+    """The response that a request continues, with its turn. Raises a 400 or 409 that says why it can't be continued."""
+    row = find_response(caller, response_id, param="previous_response_id", with_turn=True)
+    if row is None or not row.store:
+        count(STORE_MISSES)
+        raise PreviousResponseNotFound.for_id(response_id)
+    count(STORE_HITS)
+    if row.status in ACTIVE:
+        raise ResponseInProgress.for_status(response_id, row.status, param="previous_response_id")
+    if row.status in (Status.FAILED, Status.CANCELLED):
+        raise InvalidRequest(
+            f"The previous response '{response_id}' is {row.status} and can't be continued. "
+            "Continue the last response that completed.",
+            param="previous_response_id",
+        )
+    return row
+
+
+def ended_response(public_id: str) -> dict[str, Any] | None:
+    """The object of a response that has ended and is stored, for the reader that asked for it; else ``None``."""
+    row = Response.objects.filter(public_id=public_id).exclude(status__in=ACTIVE).first()
+    return None if row is None else wire_response(row)
+
+
+def wire_response(row: Response) -> dict[str, Any]:
+    """The response object as clients see it."""
+    return {**row.body_dict(), "output": output_items(row.turn_id)}

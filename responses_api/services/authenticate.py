@@ -1,0 +1,77 @@
+"""Keys to callers. The one check that every door uses: DRF views, the SSE consumer, the router."""
+
+import hashlib
+from datetime import timedelta
+
+from django.conf import settings
+from django.utils import timezone
+
+from responses_api.caller import Caller
+from responses_api.errors import AuthenticationFailed
+from responses_api.models import ApiKey, Project
+
+DEFAULT_PROJECT = "default"
+LAST_USED_STEP = timedelta(minutes=1)
+
+
+def key_digest(secret: str) -> str:
+    """SHA-256 of a key's secret, as stored."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def is_open() -> bool:
+    """Whether requests need no key: bound to loopback, and nobody has ever made a key."""
+    return bool(settings.RESPONSES_BOUND_TO_LOOPBACK) and not ApiKey.objects.exists()
+
+
+def secret_from_headers(*, authorization: str, x_api_key: str) -> str:
+    """The key a request carries, by ``Authorization: Bearer`` or ``x-api-key``; empty when it carries none."""
+    scheme, _, value = authorization.partition(" ")
+    if scheme.lower() == "bearer" and value.strip():
+        return value.strip()
+    return x_api_key.strip()
+
+
+def authenticate(*, authorization: str = "", x_api_key: str = "") -> Caller:
+    """The caller behind a request's headers.
+
+    Raises :class:`AuthenticationFailed` with one answer for no key, an unknown, a revoked and an expired one.
+    """
+    secret = secret_from_headers(authorization=authorization, x_api_key=x_api_key)
+    if secret:
+        key = ApiKey.objects.select_related("project").filter(digest=key_digest(secret)).first()
+        now = timezone.now()
+        if key is not None and key.is_usable(now):
+            if key.last_used_at is None or now - key.last_used_at > LAST_USED_STEP:
+                ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
+            return Caller(project=key.project, key=key)
+    project = open_project()
+    if project is not None:
+        return Caller(project=project)
+    raise AuthenticationFailed(
+        "The API key is missing or not valid. Send a key of this server as 'Authorization: Bearer KEY' or as "
+        "'x-api-key: KEY'."
+    )
+
+
+# By hand, as every request asks.
+OPEN_PROJECT = """
+    SELECT project.*, EXISTS (SELECT 1 FROM responses_api_apikey) AS keys_exist
+    FROM responses_api_project project WHERE name = %s
+"""
+
+
+def open_project() -> Project | None:
+    """The project of requests without a key, if access is open."""
+    if not settings.RESPONSES_BOUND_TO_LOOPBACK:
+        return None
+    for project in Project.objects.raw(OPEN_PROJECT, [DEFAULT_PROJECT]):
+        keys_exist: bool = project.keys_exist  # type: ignore[attr-defined]  # the query's own column
+        return None if keys_exist else project
+    return default_project() if is_open() else None
+
+
+def default_project() -> Project:
+    """The project of requests without a key."""
+    project, _ = Project.objects.get_or_create(name=DEFAULT_PROJECT)
+    return project

@@ -1,0 +1,41 @@
+"""Whether a finished answer is the JSON, and has the calls, that its request asked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.conf import settings
+
+from responses_api.protocol import CreateResponse
+from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw
+
+CALLS = ("function_call", "custom_tool_call")
+ANY_OBJECT = {"type": "object"}
+
+
+def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
+    """Why the text or the calls of a Response object are not what its request asked for; empty when they are.
+
+    A text is looked at when it was to be JSON, the arguments of a call when the decoder was to hold them to a schema.
+    """
+    limits = ValidationLimits(
+        max_nodes=settings.RESPONSES_VALIDATION_MAX_NODES,
+        max_depth=settings.RESPONSES_VALIDATION_MAX_DEPTH,
+        seconds=settings.RESPONSES_VALIDATION_SECONDS,
+    )
+    calls = [item for item in response["output"] if item["type"] == "function_call"]
+    if request.must_call and not any(item["type"] in CALLS for item in response["output"]):
+        return "No tool was called."
+    schemas = {(tool.name, tool.namespace): dict(tool.parameters) for tool in request.offered_tools if tool.enforced}
+    for call in calls:
+        schema = schemas.get((call["name"], call.get("namespace")), ANY_OBJECT)
+        if flaw := answer_flaw(call["arguments"], schema, limits=limits):
+            return flaw
+    form = request.text.format.wire()
+    texts = [
+        "".join(part["text"] for part in item["content"] if part["type"] == "output_text")
+        for item in response["output"]
+        if item["type"] == "message" and item.get("phase") != "commentary"
+    ]
+    if form["type"] == "text" or not texts:
+        return ""
+    return answer_flaw("".join(texts), form.get("schema", ANY_OBJECT), limits=limits)

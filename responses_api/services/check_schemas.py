@@ -1,0 +1,91 @@
+"""Whether what a request brings can be enforced: schemas, tools and grammars, looked at before anything is queued."""
+
+from functools import lru_cache
+
+from django.conf import settings
+
+from inference.constraints import flaw
+from inference.dialects import CustomFormat, Unenforceable
+from inference.dialects import Tool as ModelTool
+from inference.dialects.arguments import json_input
+from inference.types import Constraint
+from responses_api.errors import InvalidValue, UnsupportedParameter
+from responses_api.protocol import CreateResponse
+from responses_api.protocol.client_tools import CustomTool, FunctionTool, GrammarInput
+from responses_api.protocol.json_schema import SchemaLimits, check_form, check_schema
+from responses_api.protocol.text_format import JsonSchema
+from responses_api.protocol.tools import HostedTool
+from responses_api.protocol.wire_values import Path, format_path
+
+MAX_QUOTED = 200
+"""Characters of a compiler's reason that a message repeats."""
+
+
+def check_schemas(request: CreateResponse) -> None:
+    """Raise an :class:`InvalidRequest` that names the place in the schema, the tool or the grammar."""
+    form = request.text.format
+    if isinstance(form, JsonSchema):
+        check_schema(form.json_schema, path=("text", "format", "schema"), limits=schema_limits(), strict=form.strict)
+    if settings.RESPONSES_HOSTED_TOOLS == "reject":
+        refuse_hosted_tools(request)
+    for declared in request.declared_tools:
+        if isinstance(declared.tool, FunctionTool):
+            check_function(declared.tool, path=(*declared.path, "parameters"))
+        else:
+            check_custom(declared.tool, path=(*declared.path, "format", "definition"))
+
+
+def check_function(tool: FunctionTool, *, path: Path) -> None:
+    """A strict function's arguments are to be enforceable; those of others are enforced where they can be."""
+    if tool.parameters is None:
+        return
+    if tool.strict:
+        check_schema(tool.parameters, path=path, limits=schema_limits(), strict=True)
+    else:
+        check_form(tool.parameters, path=path, limits=schema_limits())
+
+
+def check_custom(tool: CustomTool, *, path: Path) -> None:
+    """A custom tool's grammar is to be one that holds in whichever form a model writes its calls."""
+    if not isinstance(tool.format, GrammarInput):
+        return
+    param, limit = format_path(path), schema_limits().max_bytes
+    size = len(tool.format.definition.encode())
+    if size > limit:
+        raise InvalidValue(f"`{param}` is {size} bytes, and {limit} are allowed; use a smaller grammar.", param=param)
+    reason = grammar_flaw(CustomFormat(syntax=tool.format.syntax, definition=tool.format.definition))
+    if reason:
+        shown = reason if len(reason) <= MAX_QUOTED else reason[:MAX_QUOTED] + "…"
+        raise InvalidValue(f"`{param}` can't be enforced ({shown}); change the grammar or remove it.", param=param)
+
+
+@lru_cache(maxsize=256)
+def grammar_flaw(form: CustomFormat) -> str:
+    """Why a grammar can't be enforced, as raw text or within the JSON in which many models write; empty when it can."""
+    reason = flaw(Constraint(kind=form.syntax, text=form.definition))
+    if reason:
+        return reason
+    try:
+        within = json_input(ModelTool(name="tool", custom=True, format=form))
+    except Unenforceable as error:
+        return str(error).rstrip(".")
+    return flaw(Constraint(kind="lark", text=f"start: {within}"))
+
+
+def refuse_hosted_tools(request: CreateResponse) -> None:
+    """Where the server is set so, what it can't run is refused instead of echoed."""
+    for index, tool in enumerate(request.tools):
+        if isinstance(tool, HostedTool):
+            param = f"tools[{index}]"
+            raise UnsupportedParameter(
+                f"`{param}` is the tool '{tool.type}', which this server can't run; remove it.", param=param
+            )
+
+
+def schema_limits() -> SchemaLimits:
+    """How large a schema may be here."""
+    return SchemaLimits(
+        max_bytes=settings.RESPONSES_SCHEMA_MAX_BYTES,
+        max_nodes=settings.RESPONSES_SCHEMA_MAX_NODES,
+        max_depth=settings.RESPONSES_SCHEMA_MAX_DEPTH,
+    )

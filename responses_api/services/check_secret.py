@@ -1,0 +1,27 @@
+"""One secret for all processes of a database: with another one, what they seal can't be opened elsewhere."""
+
+from django.conf import settings
+
+from responses_api.models import SealingSecret
+from responses_api.sealing import fingerprint
+
+
+class WrongSecret(Exception):
+    """This process has another secret than those that used the database before. One sentence or two for people."""
+
+
+def check_secret() -> None:
+    """Note the secret of a new database; raise :class:`WrongSecret` when an old one was used with another."""
+    own = fingerprint(settings.SECRET_KEY)
+    known, _ = SealingSecret.objects.get_or_create(pk=1, defaults={"fingerprint": own})
+    if known.fingerprint != own:
+        where = "RESPONSES_SECRET_KEY" if settings.RESPONSES_TEAM else "The secret (`secret.key` in the data directory)"
+        raise WrongSecret(
+            f"{where} is not the one that this database was used with, so compacted histories in it could not be "
+            "opened. Give every process the same secret, or accept the new one: manage.py accept_secret"
+        )
+
+
+def accept_secret() -> None:
+    """Take this process's secret as the database's from now on."""
+    SealingSecret.objects.update_or_create(pk=1, defaults={"fingerprint": fingerprint(settings.SECRET_KEY)})

@@ -1,0 +1,44 @@
+"""Admission of `POST /responses/compact`: a job like every generation, of which nothing is kept."""
+
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from responses_api.caller import Caller
+from responses_api.models import Response
+from responses_api.protocol.compaction import CompactRequest, initial_compaction, parse_compact
+from responses_api.selectors.models import resolve_model
+from responses_api.selectors.responses import get_previous
+
+from .create_response import queue_job, refuse_when_full
+from .take_input import take_input
+from .touch_store import touch_response
+
+
+def create_compaction(
+    *, caller: Caller, request: CompactRequest, public_id: str, payload: dict[str, Any], reader: str
+) -> None:
+    """Admit a request; raises an :class:`ApiError`, and then nothing is left behind."""
+    offer = resolve_model(request.model)
+    previous = None
+    if request.previous_response_id is not None:
+        previous = get_previous(caller=caller, response_id=request.previous_response_id)
+        touch_response(caller=caller, response_id=request.previous_response_id)
+    request, payload = take_input(caller=caller, request=request, payload=payload, parse=parse_compact)
+    refuse_when_full()
+    now = timezone.now()
+    row = Response(
+        public_id=public_id,
+        project=caller.project,
+        key=caller.key,
+        model=offer.name,
+        store=False,
+        parent_id=previous.turn_id if previous else None,
+        previous_response_id=request.previous_response_id or "",
+        request=orjson.dumps(payload).decode(),
+        body=orjson.dumps(initial_compaction(public_id, created_at=int(now.timestamp()))).decode(),
+        created_at=now,
+        reader=reader,
+    )
+    queue_job(row, caller=caller, request=request)

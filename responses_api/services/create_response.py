@@ -1,0 +1,151 @@
+"""Admission: from an authenticated, well-formed request to a queued row that workers have been told of."""
+
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from responses_api.caller import Caller
+from responses_api.errors import MissingParameter, Overloaded
+from responses_api.ids import new_id
+from responses_api.models import Conversation, Response, Status
+from responses_api.models.response import ACTIVE
+from responses_api.protocol import CreateResponse, initial_response, parse_create
+from responses_api.protocol.compaction import CompactRequest
+from responses_api.selectors.conversations import conversation_not_found, get_conversation
+from responses_api.selectors.models import live_fleet, resolve_model
+from responses_api.selectors.responses import get_previous
+
+from .check_schemas import check_schemas
+from .dispatch import wake_workers
+from .move_conversation import history_bytes, lock_conversation
+from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, refuse_when_jobs_fill_the_store
+from .take_input import take_input
+from .touch_store import touch_conversation, touch_response
+
+COUNT_ACTIVE = "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM responses_api_response WHERE status IN (%s, %s)"
+
+
+def create_response(
+    *, caller: Caller, request: CreateResponse, public_id: str, payload: dict[str, Any], reader: str
+) -> None:
+    """Admit a request: check all that needs no tokenizer, write the row, wake a worker.
+
+    Raises an :class:`ApiError`, and then nothing is left behind.
+    """
+    check_schemas(request)
+    offer = resolve_model(request.model)
+    previous = None
+    if request.previous_response_id is not None:
+        previous = get_previous(caller=caller, response_id=request.previous_response_id)
+        touch_response(caller=caller, response_id=request.previous_response_id)
+    conversation = None
+    if request.conversation is not None:
+        conversation = conversation_to_continue(caller=caller, request=request)
+        touch_conversation(caller=caller, conversation_id=request.conversation)
+    request, payload = take_input(caller=caller, request=request, payload=payload, parse=parse_create)
+    store = is_to_be_stored(caller=caller, request=request)
+    now = timezone.now().replace(microsecond=0)
+    body = initial_response(
+        request,
+        id=public_id,
+        created_at=int(now.timestamp()),
+        model=offer.name,
+        temperature=request.temperature if request.temperature is not None else offer.temperature,
+        top_p=request.top_p if request.top_p is not None else offer.top_p,
+        store=store,
+    )
+    if conversation is not None:
+        body["conversation"] = {"id": conversation.public_id}
+    parent = previous.turn if previous else conversation.turn if conversation else None
+    request_text, body_text = orjson.dumps(payload), orjson.dumps(body)
+    if store:
+        refuse_what_will_be_too_large(
+            history=history_bytes(parent), body=len(body_text), request=len(request_text), payload=payload
+        )
+    refuse_when_full(stored=len(request_text) if store else 0)
+    row = Response(
+        public_id=public_id,
+        project=caller.project,
+        key=caller.key,
+        model=offer.name,
+        store=store,
+        stream=bool(request.stream),
+        parent=parent,
+        conversation=conversation,
+        previous_response_id=request.previous_response_id or "",
+        request=request_text.decode(),
+        body=body_text.decode(),
+        created_at=timezone.now(),
+        reader=reader,
+    )
+    queue_job(row, caller=caller, request=request)
+
+
+def queue_job(row: Response, *, caller: Caller, request: CreateResponse | CompactRequest) -> None:
+    """Write a job's row and wake a worker. Raises an :class:`ApiError`, and then there is no row."""
+    insert_response(row, caller=caller, request=request)
+    try:
+        wake_workers()
+    except Overloaded:
+        Response.objects.filter(pk=row.pk, status=Status.QUEUED).delete()
+        raise
+
+
+def conversation_to_continue(*, caller: Caller, request: CreateResponse, lock: bool = False) -> Conversation:
+    """The conversation that a request names. Raises a 404, or a 400 when neither it nor the request has an item."""
+    assert request.conversation is not None
+    conversation = get_conversation(caller=caller, conversation_id=request.conversation, param="conversation")
+    if lock:
+        held = lock_conversation(conversation.pk)
+        if held is None:
+            raise conversation_not_found(request.conversation, param="conversation")
+        conversation = held
+    if conversation.turn_id is None and not request.input:
+        raise MissingParameter(
+            "`input` is missing, and the conversation is empty; send a string or at least one item.", param="input"
+        )
+    return conversation
+
+
+def insert_response(row: Response, *, caller: Caller, request: CreateResponse | CompactRequest) -> None:
+    """Write the row. What it builds on may have changed between our look and our write: then look again."""
+    try:
+        row.save(force_insert=True)
+    except IntegrityError:
+        # The previous response was deleted, or the conversation or one of its items, and the turn swept; or the key
+        # or the project is gone.
+        if request.previous_response_id is not None:
+            get_previous(caller=caller, response_id=request.previous_response_id)
+        if isinstance(request, CompactRequest) or request.conversation is None:
+            raise Overloaded("What this request builds on was changed meanwhile. Send it again.") from None
+    else:
+        return
+    row.pk = None
+    # A conversation that is edited all the time would change again: this time it waits for us.
+    with transaction.atomic():
+        row.conversation = conversation_to_continue(caller=caller, request=request, lock=True)
+        row.parent_id = row.conversation.turn_id
+        row.save(force_insert=True)
+
+
+def refuse_when_full(*, stored: int = 0) -> None:
+    """Raise :class:`Overloaded` when as many requests wait as may, :class:`RateLimited` when they take the whole store.
+
+    ``stored`` is the size in bytes of a request whose response is to be stored.
+    """
+    limit = settings.RESPONSES_MAX_QUEUE + live_fleet().slots
+    with connection.cursor() as cursor:
+        cursor.execute(COUNT_ACTIVE, ACTIVE)
+        active, octets = cursor.fetchone()
+    if active >= limit:
+        raise Overloaded("The server's queue is full. Try again in a few seconds.")
+    if stored:
+        refuse_when_jobs_fill_the_store(active=int(octets), request=stored)
+
+
+def new_response_id() -> str:
+    """A fresh public id for a response: made before the row, since its reader listens before there is one."""
+    return new_id("resp_")

@@ -1,0 +1,26 @@
+"""Telling workers that there is work. The message carries nothing: the rows are the queue."""
+
+import structlog
+from celery import current_app
+from celery.utils import uuid
+
+from responses_api.errors import Overloaded
+
+log = structlog.get_logger(__name__)
+
+TASK = "responses_api.run_generations"
+
+
+def wake_workers() -> None:
+    """Send one wake-up. Raises :class:`Overloaded` when the broker can't be reached."""
+    amqp = current_app.amqp
+    # What `send_task` does, without what it looks up for tasks of other kinds: every request waits for it.
+    message = amqp.create_task_message(uuid(), TASK, argsrepr="()", kwargsrepr="{}")
+    try:
+        with current_app.producer_or_acquire() as producer:
+            amqp.send_task_message(producer, TASK, message)
+    except Exception as error:  # whatever the transport raises: a refused connection has many types
+        log.warning("dispatch.broker_unavailable", error=str(error))
+        raise Overloaded(
+            "The server cannot reach its message broker at the moment. Try again in a few seconds."
+        ) from error

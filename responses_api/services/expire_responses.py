@@ -1,0 +1,37 @@
+"""Retention: what is past its time is removed, some at a time so that nothing waits long for a lock."""
+
+from django.db.models.functions import Now
+
+from responses_api.counting import STORE_EXPIRIES, count
+from responses_api.models import Conversation, Response
+from responses_api.models.response import ACTIVE
+
+from .delete_conversation import remove_conversations
+from .delete_response import remove_responses
+
+BATCH = 200
+
+
+def expire_responses() -> int:
+    """Remove all expired responses and conversations; returns how many."""
+    total = 0
+    while True:
+        rows = list(
+            Response.objects.filter(expires_at__lte=Now()).exclude(status__in=ACTIVE).only("pk", "turn_id")[:BATCH]
+        )
+        removed = remove_responses(rows)
+        count(STORE_EXPIRIES, removed)
+        total += removed
+        if len(rows) < BATCH:
+            break
+    return total + expire_conversations()
+
+
+def expire_conversations() -> int:
+    """Remove all expired conversations; returns how many."""
+    total = 0
+    while True:
+        keys = list(Conversation.objects.filter(expires_at__lte=Now()).values_list("pk", flat=True)[:BATCH])
+        total += remove_conversations(keys, expired=True)
+        if len(keys) < BATCH:
+            return total

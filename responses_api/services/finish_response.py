@@ -1,0 +1,167 @@
+"""The end of a generation: one transaction stores its items, usage and status. Fenced by the lease."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import DatabaseError, transaction
+from django.db.models.functions import Now
+
+from responses_api import counting
+from responses_api.counting import count, observe
+from responses_api.models import Response, Status, StoreChange, Turn, UsageRecord
+
+from .delete_response import sweep_turn
+from .leases import Lease
+from .make_room import make_room_for_conversations, make_room_for_responses
+from .move_conversation import append_turn, history_bytes
+from .store_admission import refuse_too_large
+from .store_changes import record_change
+from .token_counts import TokenCounts
+from .turns import write_turn
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a generation ended."""
+
+    response: dict[str, Any]
+    """The final object."""
+    input_items: list[dict[str, Any]]
+    """What the request sent, each with its id."""
+    completed_at: datetime
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    first_token_ms: int | None = None
+    spent: TokenCounts = field(default_factory=TokenCounts)
+    """What a compaction took beforehand: accounted for, and not part of the response's usage."""
+    started: bool = field(default=True)
+    """Whether the model did anything, so that there is something to account for."""
+    is_too_large: bool = False
+    """Whether the answer was too large to be stored: that it failed is kept, so that whoever asks for it is told."""
+
+
+def finish_response(*, lease: Lease, ending: Ending) -> bool:
+    """Store the end of a generation, unless the lease was lost: then nothing is written and the answer is False.
+
+    Kept are responses that were to be stored and have an answer, whole or cut. A foreground response that failed or
+    whose client left goes, as does one with ``store: false``; its usage stays. A conversation that the response names
+    gets what was sent and answered in the same transaction (see :func:`append_turn`), also with ``store: false``.
+
+    Raises :class:`EntryTooLarge` when the answer is too large to be stored; then nothing is written, and the ending to
+    store is one that says so.
+    """
+    with transaction.atomic():
+        row = lease.rows().select_for_update().first()
+        if row is None:
+            return False
+        status = Status(ending.response["status"])
+        if ending.started:
+            record_usage(row, status, ending)
+        turn = None
+        change = StoreChange(project_id=row.project_id)
+        if status in (Status.COMPLETED, Status.INCOMPLETE):
+            payloads = [
+                *((item, False) for item in ending.input_items),
+                *((item, True) for item in ending.response["output"]),
+            ]
+            if row.store:
+                turn = write_turn(parent=row.parent, payloads=payloads, change=change)
+            append_turn(row=row, turn=turn, payloads=payloads, change=change)
+        if turn is not None or ending.is_too_large:
+            keep(row, status, ending, turn, change)
+        else:
+            row.delete()
+        record_change(change)
+    count_ending(row, status, ending)
+    clean_up(row, turn, kept=change.responses > 0)
+    return True
+
+
+def clean_up(row: Response, turn: Turn | None, *, kept: bool) -> None:
+    """Make room for what was stored, and remove the history of what was not, if it was the last to need it."""
+    try:
+        if kept:
+            make_room_for_responses(row.project_id)
+        if row.conversation_id is not None:
+            make_room_for_conversations()
+        if turn is None:
+            sweep_turn(row.parent_id)
+    except DatabaseError as error:
+        # The end is stored, and must be told.
+        log.warning("response.not_cleaned_up", response=row.public_id, error=str(error))
+
+
+def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, change: StoreChange) -> None:
+    """Turn the job's row into the stored response."""
+    body = orjson.dumps({key: value for key, value in ending.response.items() if key != "output"})
+    if not ending.is_too_large:
+        refuse_too_large(history_bytes(turn) + len(body))
+    change.responses += 1
+    change.response_bytes += len(body)
+    Response.objects.filter(pk=row.pk).update(
+        status=status,
+        turn=turn,
+        parent=None,
+        body=body.decode(),
+        request="",
+        worker="",
+        lease_until=None,
+        reader="",
+        completed_at=ending.completed_at,
+        expires_at=expiry(),
+        used_at=ending.completed_at,
+        input_tokens=ending.input_tokens,
+        cached_tokens=ending.cached_tokens,
+        output_tokens=ending.output_tokens,
+    )
+
+
+def count_ending(row: Response, status: Status, ending: Ending) -> None:
+    """Count what has been stored: after the transaction, which may have failed."""
+    count(counting.GENERATIONS, status=status.value)
+    if row.store and status in (Status.COMPLETED, Status.INCOMPLETE):
+        count(counting.STORE_WRITES)
+    if ending.is_too_large:
+        count(counting.STORE_REFUSALS)
+    if ending.started:
+        count(counting.INPUT_TOKENS, ending.input_tokens + ending.spent.input)
+        count(counting.CACHED_TOKENS, ending.cached_tokens + ending.spent.cached)
+        count(counting.OUTPUT_TOKENS, ending.output_tokens + ending.spent.output)
+        if ending.first_token_ms is not None:
+            observe(counting.FIRST_TOKEN, ending.first_token_ms / 1000)
+        observe(counting.DURATION, duration_ms(row, ending) / 1000)
+
+
+def duration_ms(row: Response, ending: Ending) -> int:
+    """From admission to the end."""
+    return max(0, round((ending.completed_at - row.created_at).total_seconds() * 1000))
+
+
+def expiry() -> Any:
+    """When something stored now expires, by the database's clock; ``None`` for never."""
+    seconds = settings.RESPONSES_STORE_TTL_SECONDS
+    return Now() + timedelta(seconds=seconds) if seconds else None
+
+
+def record_usage(row: Response, status: Status, ending: Ending) -> None:
+    """Write the accounting row."""
+    UsageRecord.objects.create(
+        project_id=row.project_id,
+        key_id=row.key_id,
+        response_id=row.public_id,
+        model=row.model,
+        status=status,
+        created_at=ending.completed_at,
+        input_tokens=ending.input_tokens + ending.spent.input,
+        cached_tokens=ending.cached_tokens + ending.spent.cached,
+        output_tokens=ending.output_tokens + ending.spent.output,
+        first_token_ms=ending.first_token_ms,
+        duration_ms=duration_ms(row, ending),
+    )

@@ -1,0 +1,165 @@
+"""The one reader of a running response, shared by JSON waiters and streams."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from responses_api import bus
+from responses_api.bus.relayed_errors import error_from_wire
+from responses_api.errors import Overloaded, ServerError
+from responses_api.selectors.jobs import Standing
+from responses_api.selectors.responses import ended_response
+from responses_api.streaming import EncodedEvent, encode_event, failure_events
+
+from .database_threads import in_database_thread
+from .web_process import web_process
+
+LOST = "The worker that generated this response has stopped. Send the request again."
+
+
+class Lost(ServerError):
+    """Nothing more is heard of the response."""
+
+
+@dataclass(slots=True)
+class _Batch:
+    events: list[EncodedEvent]
+    last: bool
+
+
+class Follower:
+    """Reads one response's messages in order, without a gap or a double, and never waits for ever.
+
+    Make it with :func:`follow` before the job's row is written; close it when done.
+    """
+
+    def __init__(self, public_id: str, subscription: bus.Subscription) -> None:
+        self.public_id = public_id
+        self._subscription = subscription
+        self._attempt = 0
+        self._next = 0
+        self._worker = ""
+        self._ended_before = False
+        self._opening = ""
+        self._held: _Batch | None = None
+        self.ended = False
+        """Whether the last event, or a refusal, has been read: there is nothing left to cancel."""
+
+    async def close(self) -> None:
+        """Stop reading."""
+        web_process.discard(self)
+        await self._subscription.close()
+
+    def observe(self, standing: Standing) -> None:
+        """Take note of how the job stands by the database: the way out when messages don't come any more."""
+        if standing is Standing.ALIVE:
+            self._ended_before = False
+        elif standing is Standing.EXPIRED or self._ended_before:
+            self._subscription.inject({"type": "job.lost"})
+        else:
+            self._ended_before = True
+            self._ask_again()
+
+    def give_up(self) -> None:
+        """The process ends: read no further, and tell the client so."""
+        self._subscription.inject({"type": "job.lost"})
+
+    def _ask_again(self) -> None:
+        if self._worker:
+            message = {"type": "process.resend", "response": self.public_id, "first": self._next}
+            bus.publish(bus.process_group(self._worker), message)
+
+    async def opened(self) -> None:
+        """Wait until a worker has accepted the request. Raises what the worker refused it with."""
+        batch = await self._receive(None)
+        assert batch is not None
+        self._held = batch
+
+    async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
+        """The events, in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself."""
+        while True:
+            batch = self._held if self._held is not None else await self._receive(keepalive)
+            self._held = None
+            if batch is None:
+                yield []
+                continue
+            yield batch.events
+            if batch.last:
+                return
+
+    async def result(self) -> dict[str, Any]:
+        """Wait for the end; the final response object. Raises :class:`ServerError` when the generation failed."""
+        while True:
+            try:
+                batch = await self._receive(None)
+            except Lost:
+                # It waits for one message alone. When that went astray, the answer may be stored all the same.
+                stored = await in_database_thread(ended_response, self.public_id)
+                if stored is None:
+                    raise
+                self.ended = True
+                return stored
+            if batch is None or not batch.last:
+                continue
+            kind, event = batch.events[-1]
+            response: dict[str, Any] = orjson.loads(event)["response"]
+            if kind == "response.failed":
+                raise ServerError(response["error"]["message"])
+            return response
+
+    async def _receive(self, timeout: float | None) -> _Batch | None:
+        """The next batch in order; ``None`` after ``timeout`` seconds of silence."""
+        while True:
+            message = await self._subscription.receive(timeout)
+            if message is None:
+                return None
+            if message["type"] == "job.lost":
+                if not self._opening:
+                    raise Lost(LOST)
+                return _Batch(self.failure(LOST), last=True)
+            if message["attempt"] < self._attempt:
+                continue
+            self._attempt = message["attempt"]
+            if message["type"] == "response.refused":
+                self.ended = True
+                raise error_from_wire(message["error"])
+            self._worker = message["worker"]
+            batch = self._in_order(message)
+            if batch is not None:
+                self.ended = batch.last
+                return batch
+
+    def _in_order(self, message: bus.Message) -> _Batch | None:
+        """What of a message is new; ``None`` when nothing is, or when something before it is missing."""
+        if message["whole"]:
+            # Nobody reads along: the end is all that was published.
+            return _Batch([(kind, text) for kind, text in message["events"]], message["last"])
+        first: int = message["first"]
+        if first > self._next:
+            self._ask_again()
+            return None
+        events = [(kind, text) for kind, text in message["events"][self._next - first :]]
+        if not events:
+            return None
+        if self._next == 0:
+            self._opening = events[0][1]
+        self._next += len(events)
+        return _Batch(events, message["last"])
+
+    def failure(self, message: str) -> list[EncodedEvent]:
+        """The end of an open stream that can't go on."""
+        created = orjson.loads(self._opening)["response"]
+        events = failure_events(created, sequence_number=self._next, message=message)
+        return [encode_event(event) for event in events]
+
+
+async def follow(public_id: str) -> Follower:
+    """Start listening for a response that does not exist yet. Raises :class:`Overloaded` when nothing can be heard."""
+    try:
+        return Follower(public_id, await bus.subscribe(bus.response_group(public_id)))
+    except bus.BusUnavailable as error:
+        raise Overloaded(
+            "The server cannot reach its message broker at the moment. Try again in a few seconds."
+        ) from error

@@ -1,0 +1,20 @@
+"""Having workers forget what they hold in memory of a project or a key that is no more."""
+
+from collections.abc import Iterable
+
+from responses_api import bus
+from responses_api.caller import cache_scope
+from responses_api.selectors.models import live_fleet
+
+
+def forget_owners(*, project_id: int, key_ids: Iterable[int] = (), whole: bool = True) -> None:
+    """Tell every live worker to drop cached prompts and remembered thinking of these keys, or of the whole project."""
+    scopes = {cache_scope(project_id=project_id, key_id=key_id) for key_id in key_ids}
+    if whole:
+        scopes.add(cache_scope(project_id=project_id, key_id=None))
+    else:
+        scopes.discard(cache_scope(project_id=project_id, key_id=None))
+    if not scopes:
+        return
+    for worker, _ in live_fleet().workers:
+        bus.publish(bus.process_group(worker), {"type": "process.forget", "scopes": sorted(scopes)})

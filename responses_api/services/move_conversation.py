@@ -1,0 +1,77 @@
+"""Moving a conversation's pointer: the one place where turns come to a conversation."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from responses_api.models import Conversation, Response, StoreChange, Turn
+from responses_api.selectors.conversations import live_conversations
+
+from .turns import Payloads, repeat_turn, with_free_ids, write_turn
+
+
+def lock_conversation(pk: int) -> Conversation | None:
+    """The conversation, locked until the transaction ends; ``None`` when it was deleted or its time is over.
+
+    SQLite's transactions begin with the lock of the whole database. The turn is not joined: where the lock had to be
+    waited for, PostgreSQL would join the turn of before.
+    """
+    return live_conversations().select_for_update(no_key=True).filter(pk=pk).first()
+
+
+def move_conversation(
+    conversation: Conversation, turn: Turn | None, *, change: StoreChange, renew: bool = True
+) -> None:
+    """Point a locked conversation at another turn. Its time to live begins anew, if it is to ``renew``."""
+    grown = history_bytes(turn) - history_bytes(conversation.turn)
+    change.conversation_bytes += grown
+    change.response_bytes -= grown
+    values = {"expires_at": conversation_expiry()} if renew else {}
+    Conversation.objects.filter(pk=conversation.pk).update(turn=turn, used_at=timezone.now(), **values)
+
+
+def history_bytes(turn: Turn | None) -> int:
+    """The bytes of a turn's history; of no turn, none."""
+    return 0 if turn is None else turn.history_bytes
+
+
+def metadata_bytes(conversation: Conversation) -> int:
+    """What a conversation takes besides its items."""
+    return len(orjson.dumps(conversation.metadata))
+
+
+def conversation_expiry() -> Any:
+    """When a conversation whose last turn is now expires, by the database's clock; ``None`` for never."""
+    seconds = settings.RESPONSES_CONVERSATION_STORE_TTL_SECONDS
+    return Now() + timedelta(seconds=seconds) if seconds else None
+
+
+def append_turn(*, row: Response, turn: Turn | None, payloads: Payloads, change: StoreChange) -> None:
+    """Append what an ended response sent and generated to its conversation, whole, in the finishing transaction.
+
+    A conversation that still stands where the response's history was read moves to the response's own ``turn``. If it
+    was moved meanwhile, it gets a turn on top of its own history that refers to the same items, and the response's
+    own turn stays as it is. A conversation deleted meanwhile gets nothing.
+
+    With ``store: false`` the response has no turn of its own; its conversation gets the items all the same, as with
+    OpenAI: what `store` decides on is the response, and whoever names a conversation asks to have it continued.
+    """
+    if row.conversation_id is None:
+        return
+    conversation = lock_conversation(row.conversation_id)
+    if conversation is None:
+        return
+    if turn is not None and conversation.turn_id == row.parent_id:
+        conversation.turn = row.parent
+        move_conversation(conversation, turn, change=change)
+        return
+    tip = conversation.turn
+    if turn is not None:
+        late = repeat_turn(turn, parent=tip, change=change)
+    else:
+        late = write_turn(parent=tip, payloads=with_free_ids(payloads, parent=tip), change=change)
+    move_conversation(conversation, late, change=change)

@@ -1,0 +1,275 @@
+"""From a claimed row to a prompt: the worker's half of admission, for all that needs a tokenizer.
+
+A history that is to be compacted takes generations of its own before: see :class:`Compacting`.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+
+from inference.dialects import Parser
+from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, Sampling
+from responses_api.ids import new_id
+from responses_api.models import Response
+from responses_api.protocol import CreateResponse, input_items, item_prefix, parse_create
+from responses_api.protocol.compaction import (
+    COMPACTION_OBJECT,
+    SUMMARY_TOKENS,
+    CompactRequest,
+    Item,
+    is_summary,
+    parse_compact,
+)
+from responses_api.selectors.history import history_items
+
+from .answer_form import answer_form
+from .blobs import seal_compaction
+from .read_sampling import read_sampling
+from .reasoning_echo import echo_scope
+from .render_prompt import history_and_sent, render_prompt
+from .renderer import Renderer
+from .summarise_history import Summariser, default_keep_tokens
+from .token_counts import TokenCounts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedHistory:
+    """A compaction that has been done: the item for the output, and the tokens of the input before and after."""
+
+    encrypted_content: str
+    tokens_before: int
+    tokens_after: int
+    announced: bool
+    """Whether the stream tells of it by the events of `context_management`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What the engine needs, and what will be stored of the request."""
+
+    generation: GenerationRequest | None
+    """``None`` when there is nothing to answer: the request asked for a compaction alone."""
+    input_items: list[dict[str, Any]]
+    body: dict[str, Any]
+    compacted: CompactedHistory | None = None
+    spent: TokenCounts = field(default_factory=TokenCounts)
+    """What the compaction took."""
+    request: CreateResponse | None = None
+    """What was asked for; ``None`` for a compaction by itself."""
+    history: Sequence[Item] = ()
+    """What the answer goes on from."""
+    scope: str = ""
+    """Where its thinking is remembered."""
+    parser: Parser | None = None
+    """What reads the answer as it comes; ``None`` when there is none."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The tokens of the prompt; 0 without one."""
+        return len(self.generation.prompt) if self.generation is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A claimed row, read."""
+
+    row: Response
+    request_id: str
+    request: CreateResponse | CompactRequest
+    sent: list[dict[str, Any]]
+    items: list[Item]
+    """The history that what is stored and what was sent come to."""
+    body: dict[str, Any]
+    tokenizer: ChatTokenizer
+    info: ModelInfo
+    cache_scope: str
+
+    @property
+    def scope(self) -> str:
+        """Where what this model thought is remembered."""
+        return echo_scope(self.cache_scope, self.info.name)
+
+
+def prepare_generation(
+    *, row: Response, request_id: str, tokenizer: ChatTokenizer, info: ModelInfo, cache_scope: str
+) -> "Prepared | Compacting":
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of."""
+    body = row.body_dict()
+    payload = orjson.loads(row.request)
+    request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
+    history = history_items(row.parent_id)
+    sent = with_ids(input_items(request), taken=(item["id"] for item in history))
+    older, newer = history_and_sent(history, sent, project_id=row.project_id)
+    job = _Job(
+        row=row,
+        request_id=request_id,
+        request=request,
+        sent=sent,
+        items=[*older, *newer],
+        body=body,
+        tokenizer=tokenizer,
+        info=info,
+        cache_scope=cache_scope,
+    )
+    if isinstance(request, CompactRequest) or request.asks_for_compaction or request.context_management:
+        compacting = Compacting(job)
+        if compacting.is_due():
+            return compacting
+    assert isinstance(request, CreateResponse)
+    return _answer(job, request, job.items)
+
+
+def _answer(
+    job: _Job,
+    request: CreateResponse,
+    items: list[Item],
+    *,
+    compacted: CompactedHistory | None = None,
+    spent: TokenCounts | None = None,
+) -> Prepared:
+    first = max(0, len(items) - len(job.sent))
+    prompt = render_prompt(
+        request=request,
+        history=items[:first],
+        sent=items[first:],
+        tokenizer=job.tokenizer,
+        info=job.info,
+        scope=job.scope,
+    )
+    room = job.info.context_length - len(prompt)
+    limit = room if request.max_output_tokens is None else min(room, request.max_output_tokens)
+    form = answer_form(request, prompt, job.tokenizer, max_tokens=limit)
+    return Prepared(
+        generation=GenerationRequest(
+            id=job.request_id,
+            prompt=prompt,
+            max_tokens=limit,
+            sampling=read_sampling(
+                request, temperature=job.body["temperature"], top_p=job.body["top_p"], vocab_size=job.info.vocab_size
+            ),
+            stop=request.stop_strings,
+            constraint=form.constraint,
+            thinking=form.thinking,
+            top_logprobs=request.top_logprobs if request.wants_logprobs else None,
+            cache_scope=job.cache_scope,
+            priority=job.row.priority,
+        ),
+        input_items=job.sent,
+        body=job.body,
+        compacted=compacted,
+        spent=spent or TokenCounts(),
+        request=request,
+        parser=form.parser,
+        history=items,
+        scope=job.scope,
+    )
+
+
+class Compacting:
+    """A request whose history is compacted first: ask for `next`, run what it gives, `feed` and `take` what comes."""
+
+    def __init__(self, job: _Job) -> None:
+        self._job = job
+        own = job.request if isinstance(job.request, CompactRequest) else None
+        self._summariser = Summariser(
+            items=job.items,
+            renderer=Renderer.of(job.request, job.tokenizer, scope=job.scope),
+            window=job.info.context_length,
+            max_tokens=SUMMARY_TOKENS if own is None else own.max_output_tokens,
+            keep_tokens=self._keep_tokens(),
+        )
+        self._passes = 0
+        self._text: list[str] = []
+        self._spent = TokenCounts()
+
+    def _keep_tokens(self) -> int | None:
+        """How much is to be kept of the newest turns: well below a threshold, which would else be reached at once."""
+        if isinstance(self._job.request, CompactRequest):
+            return self._job.request.keep_tokens
+        threshold = self._threshold()
+        return None if threshold is None else default_keep_tokens(min(self._job.info.context_length, 4 * threshold))
+
+    def _threshold(self) -> int | None:
+        policies = () if isinstance(self._job.request, CompactRequest) else self._job.request.context_management
+        return policies[0].compact_threshold if policies else None
+
+    def is_due(self) -> bool:
+        """Whether the request asks for it now: by itself, or since its history has grown to the threshold."""
+        request = self._job.request
+        if isinstance(request, CompactRequest) or request.asks_for_compaction:
+            return True
+        threshold = self._threshold()
+        limit = self._job.info.context_length
+        if threshold is not None:
+            limit = min(limit, threshold)
+        return self._summariser.tokens >= limit and bool(self._summariser.split.older)
+
+    def next(self) -> GenerationRequest | Prepared:
+        """The next summary to generate, or what comes of them all. Raises an :class:`ApiError` when nothing can."""
+        prompt = self._summariser.prompt()
+        if prompt is None:
+            return self._result()
+        self._passes += 1
+        self._spent.input += len(prompt)
+        return GenerationRequest(
+            id=f"{self._job.request_id}.summary-{self._passes}",
+            prompt=prompt,
+            max_tokens=self._summariser.max_tokens,
+            sampling=Sampling(temperature=0),
+            cache_scope=self._job.cache_scope,
+            priority=self._job.row.priority,
+        )
+
+    def feed(self, chunks: Sequence[Chunk]) -> None:
+        """Take what the engine made of the summary since the last call."""
+        self._spent.count(chunks)
+        self._text += [chunk.text for chunk in chunks]
+
+    def take(self) -> None:
+        """The summary has ended, by itself or at its limit."""
+        self._summariser.take("".join(self._text))
+        self._text.clear()
+
+    def _result(self) -> Prepared:
+        job, content = self._job, self._summariser.result()
+        blob = seal_compaction(content, project_id=job.row.project_id)
+        instructions = self._summariser.split.instructions
+        if isinstance(job.request, CompactRequest):
+            item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
+            listed = [kept for kept in (*instructions, *content.items) if not is_summary(kept)]
+            body = {**job.body, "output": [*listed, item]}
+            return Prepared(generation=None, input_items=[], body=body, spent=self._spent)
+        items = content.standing_for(instructions)
+        compacted = CompactedHistory(
+            encrypted_content=blob,
+            tokens_before=self._summariser.tokens,
+            tokens_after=self._summariser.count(items),
+            announced=bool(job.request.context_management),
+        )
+        if job.request.asks_for_compaction:
+            return Prepared(
+                generation=None,
+                input_items=job.sent,
+                body=job.body,
+                compacted=compacted,
+                spent=self._spent,
+                request=job.request,
+            )
+        if not content.summary:
+            return _answer(job, job.request, job.items, spent=self._spent)
+        return _answer(job, job.request, items, compacted=compacted, spent=self._spent)
+
+
+def with_ids(items: list[dict[str, Any]], *, taken: Iterable[str]) -> list[dict[str, Any]]:
+    """The items, each with an id that the history has not used: a client's own where it can be kept."""
+    used = set(taken)
+    result = []
+    for item in items:
+        item_id = item.get("id")
+        if item_id is None or item_id in used:
+            item_id = new_id(item_prefix(item["type"]))
+        used.add(item_id)
+        result.append({"id": item_id, **{key: value for key, value in item.items() if key != "id"}})
+    return result

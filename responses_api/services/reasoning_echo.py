@@ -1,0 +1,134 @@
+"""What models thought, for clients that send a turn back without it: rendered as it was made, it hits the prefix cache.
+
+In memory only; all workers of a model tell each other, so that each renders, and counts, alike. The least recently used
+goes first. An answer is known by all that was said before it and by what it said itself: ids, and thinking, make no
+difference.
+"""
+
+import hashlib
+import threading
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from inference.dialects.rendering import content_text
+from responses_api import bus
+from responses_api.selectors.models import live_fleet
+
+Item = Mapping[str, Any]
+Thought = tuple[str, str]
+"""The digest, in hexadecimal, of all up to what was said, and what was thought before that."""
+
+_SAID = ("role", "name", "namespace", "arguments", "input", "output")
+
+
+class ReasoningEcho:
+    """Guarantees that no scope reads another's, and never more than ``max_bytes`` of text (0: keeps nothing)."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._texts: OrderedDict[tuple[str, bytes], str] = OrderedDict()  # least recently used first
+        self._scopes: Counter[str] = Counter()
+
+    def remember(self, scope: str, history: Sequence[Item], output: Sequence[Item]) -> list[Thought]:
+        """Keep what was thought before each item of an answer to this history, and return it."""
+        place = len(history)
+        made = [(key.hex(), text) for at, key, text in _answers([*history, *output]) if text and at >= place]
+        self.keep(scope, made)
+        return made
+
+    def keep(self, scope: str, thoughts: Iterable[Thought]) -> None:
+        """Keep what was remembered, here or in another worker."""
+        for key, text in thoughts:
+            self._keep(scope, bytes.fromhex(key), text)
+
+    def restore(self, scope: str, items: Sequence[Item]) -> list[Item]:
+        """The items, with what was thought before those that come without."""
+        if not self._scopes[scope]:
+            return list(items)
+        restored, done = [], 0
+        for number, key, thoughts in _answers(items):
+            text = None if thoughts else self._find(scope, key)
+            if text is not None:
+                restored += [*items[done:number], _reasoning(text)]
+                done = number
+        return [*restored, *items[done:]]
+
+    def forget(self, scope: str) -> None:
+        """Drop all of a cache scope, whichever the model."""
+        with self._lock:
+            for key in [key for key in self._texts if key[0].startswith(f"{scope}/")]:
+                self._drop(key)
+
+    def _find(self, scope: str, key: bytes) -> str | None:
+        with self._lock:
+            text = self._texts.get((scope, key))
+            if text is not None:
+                self._texts.move_to_end((scope, key))
+            return text
+
+    def _keep(self, scope: str, key: bytes, text: str) -> None:
+        size = len(text.encode(errors="replace"))
+        with self._lock:
+            self._drop((scope, key))
+            if size > self._max_bytes:
+                return
+            self._texts[scope, key] = text
+            self._scopes[scope] += 1
+            self._bytes += size
+            while self._bytes > self._max_bytes:
+                self._drop(next(iter(self._texts)))
+
+    def _drop(self, key: tuple[str, bytes]) -> None:
+        text = self._texts.pop(key, None)
+        if text is not None:
+            self._scopes[key[0]] -= 1
+            self._bytes -= len(text.encode(errors="replace"))
+
+
+@cache
+def reasoning_echo() -> ReasoningEcho:
+    """This process's."""
+    return ReasoningEcho(settings.RESPONSES_REASONING_ECHO_MAX_BYTES)
+
+
+def remember_thinking(*, worker: str, model: str, scope: str, history: Sequence[Item], output: Sequence[Item]) -> None:
+    """Keep what an answer thought, here and in all other workers of the model."""
+    thoughts = reasoning_echo().remember(scope, history, output)
+    for other, models in live_fleet().workers:
+        if thoughts and other != worker and model in models:
+            message = {"type": "process.remember", "scope": scope, "thoughts": thoughts}
+            bus.publish(bus.process_group(other), message)
+
+
+def echo_scope(cache_scope: str, model: str) -> str:
+    """A model's thinking is of no use to another."""
+    return f"{cache_scope}/{model}"
+
+
+def _answers(items: Iterable[Item]) -> Iterator[tuple[int, bytes, str]]:
+    """The place of each thing that the assistant said, a digest of all up to it, and what was thought just before."""
+    said = hashlib.sha256()
+    thoughts = ""
+    for number, item in enumerate(items):
+        kind = item["type"]
+        if kind == "reasoning":
+            thoughts += content_text(item.get("content") or ())
+            continue
+        about = {name: item[name] for name in _SAID if item.get(name)}
+        if "content" in item:
+            about["content"] = content_text(item["content"])
+        said.update(orjson.dumps([kind, about], option=orjson.OPT_SORT_KEYS))
+        if kind in ("function_call", "custom_tool_call") or item.get("role") == "assistant":
+            yield number, said.digest(), thoughts
+        thoughts = ""
+
+
+def _reasoning(text: str) -> dict[str, Any]:
+    return {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text}]}

@@ -1,0 +1,318 @@
+"""One running generation: engine chunks in, wire events out, and the end stored before it is told."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import structlog
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from inference.types import Chunk, Finish, GenerationRequest
+from responses_api import bus
+from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.errors import ApiError, EntryTooLarge
+from responses_api.models import Response
+from responses_api.protocol import usage
+from responses_api.protocol.compaction import COMPACTION_OBJECT
+from responses_api.streaming import (
+    AnswerWriter,
+    CompactionBuilder,
+    EncodedEvent,
+    Event,
+    Outcome,
+    ResponseBuilder,
+    encode_event,
+    failure_events,
+)
+
+from .blobs import seal_reasoning
+from .check_answer import check_answer
+from .delete_response import sweep_turn
+from .finish_response import Ending, finish_response
+from .leases import Lease
+from .prepare_generation import Compacting, Prepared
+from .reasoning_echo import remember_thinking
+from .token_counts import TokenCounts
+
+log = structlog.get_logger(__name__)
+
+NOT_STORED = "The server could not store this response. Send the request again."
+FAULT = "The server failed to generate this response. Send the request again."
+INVALID = "The server generated an answer that is not what `text.format` or `tools` ask for. Send the request again."
+INTERRUPTED = {
+    "timeout": "The response took longer than this server allows. Ask for a shorter one, or try again later.",
+    "shutdown": "The server is stopping. Send the request again.",
+    "lost": "The server lost its hold on this response. Send the request again.",
+}
+
+STORE_TRIES = 5
+STORE_PAUSE_SECONDS = 0.5
+
+
+class Generation:
+    """A row that this worker holds, from its claim to its end.
+
+    Methods are called by one thread at a time, in the order ``begin``, ``feed``…, ``close``. Where a history is
+    compacted first, ``begin`` and ``feed``… come once for each summary, with ``compacted`` after each; ``refuse`` ends
+    it at any point before it has been accepted. Readers get every event through the bus; a reader of the whole object
+    gets the last one only.
+    """
+
+    def __init__(self, *, row: Response, lease: Lease) -> None:
+        self.lease = lease
+        self.model = row.model
+        self.request_id = f"{row.public_id}.{lease.attempt}"
+        self.sequence_id = ""
+        """What the engine knows by the name of now: the answer, or a summary before it. Empty before there is one."""
+        self.created_at: datetime = row.created_at
+        self.stop_reason = ""
+        """Why the worker had the engine cancel it: "left", "lost", "timeout", "shutdown"; empty otherwise."""
+        self._stream = row.stream
+        self._parent: int | None = row.parent_id
+        self._project: int = row.project_id
+        self._events: list[EncodedEvent] = []
+        self._first = 0
+        self._ended = False
+        self._prepared: Prepared | None = None
+        self._compacting: Compacting | None = None
+        self._builder: ResponseBuilder | CompactionBuilder | None = None
+        self._writer: AnswerWriter | None = None
+        self._started = False
+        self._counts = TokenCounts()
+        self._first_token_ms: int | None = None
+
+    @property
+    def group(self) -> str:
+        """Where its readers listen."""
+        return bus.response_group(self.lease.public_id)
+
+    def why_interrupted(self) -> str:
+        """The sentence for a client whose request ended before it was accepted."""
+        return INTERRUPTED.get(self.stop_reason, FAULT)
+
+    def is_to_stop(self) -> bool:
+        """Whether the worker has had it cancelled."""
+        return bool(self.stop_reason)
+
+    def refuse(self, error: ApiError) -> None:
+        """Tell the reader that the request can't be run, and forget the job."""
+        try:
+            self.lease.rows().delete()
+            # Its history may have been deleted while it waited; then nobody else would sweep it.
+            sweep_turn(self._parent)
+        finally:
+            # A row that can't be removed now is found when its lease has run out.
+            message = {"type": "response.refused", "attempt": self.lease.attempt, "error": error_to_wire(error)}
+            bus.publish(self.group, message)
+
+    @property
+    def is_compacting(self) -> bool:
+        """Whether a summary is being generated: the request is not accepted yet."""
+        return self._compacting is not None
+
+    def begin(self, prepared: Prepared | Compacting) -> GenerationRequest | None:
+        """What to generate next: a summary, or the answer, with which the stream opens. ``None`` for neither."""
+        if isinstance(prepared, Compacting):
+            self._compacting = prepared
+            step = prepared.next()
+            if isinstance(step, GenerationRequest):
+                self.sequence_id = step.id
+                return step
+            self._compacting, prepared = None, step
+        self.sequence_id = self.request_id
+        self._open(prepared)
+        return prepared.generation
+
+    def compacted(self) -> GenerationRequest | None:
+        """A summary has ended; what to generate next, see :meth:`begin`."""
+        assert self._compacting is not None
+        self._compacting.take()
+        return self.begin(self._compacting)
+
+    def _open(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        if prepared.body["object"] == COMPACTION_OBJECT:
+            self._builder = CompactionBuilder(prepared.body)
+            return
+        request, seal = prepared.request, None
+        if request is not None and request.wants_encrypted_reasoning:
+            seal = partial(seal_reasoning, project_id=self._project)
+        builder = ResponseBuilder(prepared.body, answers=prepared.generation is not None, seal=seal)
+        self._builder = builder
+        if prepared.parser is not None:
+            logprobs = request is not None and request.wants_logprobs
+            self._writer = AnswerWriter(builder, prepared.parser, logprobs=logprobs)
+        events = builder.start()
+        done = prepared.compacted
+        if done is not None:
+            tokens = (done.tokens_before, done.tokens_after) if done.announced else None
+            events += builder.compaction(done.encrypted_content, tokens=tokens)
+        self._publish(events)
+
+    def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
+        """Take what the engine made since the last call; says how the sequence ended, if it did."""
+        self._started = self._started or any(chunk.started for chunk in chunks)
+        if self._compacting is not None:
+            self._compacting.feed(chunks)
+            return chunks[-1].finish
+        self._counts.count(chunks)
+        if self._first_token_ms is None and self._counts.output:
+            self._first_token_ms = self._age_ms()
+        if self._writer is not None and (events := self._writer.feed(chunks)):
+            self._publish(events)
+        return chunks[-1].finish
+
+    def close(self, finish: Finish, *, error: str = "") -> None:
+        """Store the end, then tell it. Without the lease nothing is written, and nothing told."""
+        assert self._builder is not None
+        held = self._writer.flush() if self._writer is not None else []
+        if held:
+            self._publish(held)
+        if finish == "stop" and self._has_invalid_answer():
+            finish, error = "error", INVALID
+        outcome = self._outcome(finish)
+        try:
+            events, stored = self._end_stored(self._builder, outcome, error)
+        except DatabaseError:
+            log.exception("generation.not_stored", response=self.lease.public_id)
+            events, stored = self._failed(NOT_STORED, usage=None), True
+        if stored and self.stop_reason != "left":
+            self._remember_thinking()
+            self._publish(events, last=True)
+
+    def _end_stored(
+        self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str
+    ) -> tuple[list[Event], bool]:
+        """The last events, and whether the end was stored. An answer too large to be stored is one that failed."""
+        events = self._end(builder, outcome, error)
+        response = builder.snapshot()
+        try:
+            return events, self._store(response)
+        except EntryTooLarge as refusal:
+            log.warning("generation.too_large", response=self.lease.public_id)
+            events = self._failed(refusal.message, usage=response["usage"])
+            return events, self._store(events[-1]["response"], is_too_large=True)
+
+    def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
+        """The end of a response of which nothing is stored."""
+        assert self._prepared is not None
+        created = {**self._prepared.body, "status": "in_progress", "usage": usage}
+        return failure_events(created, sequence_number=len(self._events), message=message)
+
+    def _remember_thinking(self) -> None:
+        prepared = self._prepared
+        if self._writer is not None and self._writer.reasoning_tokens and self._builder and prepared is not None:
+            remember_thinking(
+                worker=self.lease.worker,
+                model=self.model,
+                scope=prepared.scope,
+                history=prepared.history,
+                output=self._builder.snapshot()["output"],
+            )
+
+    def replay(self, first: int) -> None:
+        """Publish again what a reader has missed."""
+        if not self._stream:
+            if self._ended:
+                self._send(self._events, first=self._first, last=True)
+            return
+        events = self._events[first:]
+        if events:
+            self._send(events, first=first, last=self._ended)
+
+    def _has_invalid_answer(self) -> bool:
+        """Whether the answer is not what was asked for, in its JSON or its calls: our fault, told in the log."""
+        assert self._builder is not None
+        assert self._prepared is not None
+        if self._writer is None or self._prepared.request is None:
+            return False
+        flaw = "A call was not completed." if self._writer.is_cut_in_call else ""
+        if self._prepared.generation is not None and self._prepared.generation.constraint is not None:
+            flaw = flaw or check_answer(self._builder.snapshot(), self._prepared.request)
+        if flaw:
+            log.error("generation.invalid_answer", response=self.lease.public_id, reason=flaw)
+        return bool(flaw)
+
+    def _outcome(self, finish: Finish) -> Outcome:
+        if finish == "stop":
+            return "completed"
+        if finish == "length":
+            return "incomplete"
+        return "cancelled" if self.stop_reason == "left" else "failed"
+
+    def _end(self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str) -> list[Event]:
+        assert self._prepared is not None
+        return builder.finish(
+            outcome,
+            error={"code": "server_error", "message": error or self.why_interrupted()},
+            usage=self._usage(self._prepared),
+            completed_at=int(time.time()),
+        )
+
+    def _usage(self, prepared: Prepared) -> dict[str, Any]:
+        """Of the answer, and of the compaction where that is all."""
+        counts, read = self._counts, prepared.prompt_tokens
+        if prepared.generation is None:
+            counts, read = prepared.spent, prepared.spent.input
+        return usage(
+            input_tokens=read,
+            cached_tokens=counts.cached,
+            cache_write_tokens=counts.cache_write,
+            output_tokens=counts.output,
+            reasoning_tokens=self._writer.reasoning_tokens if self._writer is not None else 0,
+        )
+
+    def _store(self, response: dict[str, Any], *, is_too_large: bool = False) -> bool:
+        assert self._prepared is not None
+        ending = Ending(
+            response=response,
+            input_items=self._prepared.input_items,
+            completed_at=timezone.now(),
+            input_tokens=self._prepared.prompt_tokens,
+            cached_tokens=self._counts.cached,
+            output_tokens=self._counts.output,
+            spent=self._prepared.spent,
+            first_token_ms=self._first_token_ms,
+            started=self._started,
+            is_too_large=is_too_large,
+        )
+        for _ in range(STORE_TRIES - 1):
+            try:
+                return finish_response(lease=self.lease, ending=ending)
+            except DatabaseError as error:
+                log.warning("generation.store_retry", response=self.lease.public_id, error=str(error))
+                time.sleep(STORE_PAUSE_SECONDS)
+        return finish_response(lease=self.lease, ending=ending)
+
+    def _publish(self, events: list[Event], *, last: bool = False) -> None:
+        self._ended = last
+        if not self._stream:
+            if not last:
+                # Every message wakes the reader, and this one waits for the end alone.
+                return
+            events = events[-1:]
+            self._first = events[0]["sequence_number"]
+        encoded = [encode_event(event) for event in events]
+        first = self._first if not self._stream else len(self._events)
+        self._events += encoded
+        self._send(encoded, first=first, last=last)
+
+    def _send(self, events: list[EncodedEvent], *, first: int, last: bool) -> None:
+        bus.publish(
+            self.group,
+            {
+                "type": "response.events",
+                "attempt": self.lease.attempt,
+                "worker": self.lease.worker,
+                "first": first,
+                "events": events,
+                "last": last,
+                "whole": not self._stream,
+            },
+        )
+
+    def _age_ms(self) -> int:
+        return max(0, round((timezone.now() - self.created_at).total_seconds() * 1000))

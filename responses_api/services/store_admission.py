@@ -1,0 +1,79 @@
+"""What of a request's storing can be decided when it is made, and what can be refused then."""
+
+from typing import Any
+
+import orjson
+from django.conf import settings
+
+from responses_api.caller import Caller
+from responses_api.counting import STORE_REFUSALS, count
+from responses_api.errors import NO_RETRY, EntryTooLarge, InvalidRequest, RateLimited
+from responses_api.protocol import CreateResponse
+
+
+def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:
+    """Whether the response is stored: as the request says, else as the project, else as the server does.
+
+    Where storing is turned off, a request that asks for it is refused, and nobody's default counts.
+    """
+    if settings.RESPONSES_STORE_MAX_ENTRIES == 0:
+        if request.store:
+            raise InvalidRequest(
+                "This server stores no responses (RESPONSES_STORE_MAX_ENTRIES is 0). Send `store: false`, or leave "
+                "`store` out.",
+                param="store",
+            )
+        return False
+    if request.store is not None:
+        return request.store
+    if caller.project.store_default is not None:
+        return caller.project.store_default
+    return bool(settings.RESPONSES_STORE_DEFAULT)
+
+
+def refuse_what_will_be_too_large(*, history: int, body: int, request: int, payload: dict[str, Any]) -> None:
+    """Raise :class:`EntryTooLarge` when a response that has no output yet is already too large to be stored.
+
+    All sizes are bytes: of the history's items, of the object without output, and of the request's ``payload``.
+    """
+    if history + body + request <= settings.RESPONSES_ENTRY_MAX_BYTES:
+        return
+    # Instructions and tools are in the object too: of the request, only the input comes on top.
+    text = payload.get("input") or ""
+    try:
+        refuse_too_large(history + body + len(text.encode() if isinstance(text, str) else orjson.dumps(text)))
+    except EntryTooLarge:
+        count(STORE_REFUSALS)
+        raise
+
+
+def refuse_too_large(size: int) -> None:
+    """Raise :class:`EntryTooLarge` when a response of so many bytes, its history included, can't be stored."""
+    limit = settings.RESPONSES_ENTRY_MAX_BYTES
+    if size > limit:
+        raise EntryTooLarge(
+            f"With its history this response has {size} bytes, and a stored one may have {limit} "
+            "(RESPONSES_ENTRY_MAX_BYTES). Shorten the input, begin without a history, or send `store: false`.",
+            param="input",
+        )
+
+
+def refuse_when_jobs_fill_the_store(*, active: int, request: int) -> None:
+    """Raise :class:`RateLimited` when ``active`` bytes of running jobs and this request's are more than may be stored.
+
+    With a store that keeps nothing (0 bytes) there is no such limit: each response is evicted at once.
+    """
+    limit = settings.RESPONSES_STORE_MAX_BYTES
+    if not limit or active + request <= limit:
+        return
+    count(STORE_REFUSALS)
+    if request > limit:
+        raise RateLimited(
+            f"The request has {request} bytes, more than this server stores at all (RESPONSES_STORE_MAX_BYTES, "
+            f"{limit}). Shorten the input, or send `store: false`.",
+            headers=NO_RETRY,
+        )
+    raise RateLimited(
+        f"Responses that are being generated take the {limit} bytes that this server stores "
+        "(RESPONSES_STORE_MAX_BYTES). Send the request again when some have ended, or send `store: false`."
+    )

@@ -1,0 +1,108 @@
+"""Writing turns: on top of a history, from new items or by reference to ones that are there.
+
+New items are noted in the transaction's `StoreChange`, which whoever owns the transaction records.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from operator import attrgetter
+from typing import Any
+
+import orjson
+
+from responses_api.ids import new_id
+from responses_api.models import Item, StoreChange, Turn, TurnItem
+from responses_api.protocol.items import item_prefix
+from responses_api.selectors.conversations import Place, used_ids
+
+Payloads = Sequence[tuple[dict[str, Any], bool]]
+"""Items in wire form, each with whether it was generated."""
+
+
+def write_turn(*, parent: Turn | None, payloads: Payloads, change: StoreChange) -> Turn:
+    """Write a turn of new items on top of ``parent``."""
+    items = [new_item(payload, change=change) for payload, _ in payloads]
+    Item.objects.bulk_create(item for item, _ in items)
+    return refer_turn(
+        project_id=change.project_id,
+        parent=parent,
+        entries=[(item.pk, size, is_output) for (item, size), (_, is_output) in zip(items, payloads, strict=True)],
+    )
+
+
+def new_item(payload: dict[str, Any], *, change: StoreChange) -> tuple[Item, int]:
+    """A row to be written, and its bytes."""
+    text = orjson.dumps(payload)
+    change.response_bytes += len(text)
+    item = Item(project_id=change.project_id, wire_id=payload["id"], type=payload["type"], payload=text.decode())
+    return item, len(text)
+
+
+def refer_turn(*, project_id: int, parent: Turn | None, entries: Sequence[tuple[int, int, bool]]) -> Turn:
+    """Write a turn that refers to stored items, each with its bytes and whether it was generated."""
+    turn = add_turn(project_id=project_id, parent=parent, size=sum(size for _, size, _ in entries))
+    TurnItem.objects.bulk_create(
+        TurnItem(turn=turn, item_id=item, position=position, is_output=is_output)
+        for position, (item, _, is_output) in enumerate(entries)
+    )
+    return turn
+
+
+def add_turn(*, project_id: int, parent: Turn | None, size: int) -> Turn:
+    """Write a turn of ``size`` bytes, still without its items."""
+    if parent is None:
+        return Turn.objects.create(project_id=project_id, depth=0, history_bytes=size)
+    return Turn.objects.create(
+        project_id=project_id, parent=parent, depth=parent.depth + 1, history_bytes=parent.history_bytes + size
+    )
+
+
+def refer_turns(*, project_id: int, parent: Turn | None, places: Iterable[Place]) -> Turn | None:
+    """Write turns anew on top of ``parent``, those that have any of ``places``; returns the last."""
+    entries: list[TurnItem] = []
+    for _, group in groupby(places, key=attrgetter("turn")):
+        turn_places = list(group)
+        parent = add_turn(project_id=project_id, parent=parent, size=sum(place.size for place in turn_places))
+        entries += (
+            TurnItem(turn=parent, item_id=place.item, position=position, is_output=place.is_output)
+            for position, place in enumerate(turn_places)
+        )
+    TurnItem.objects.bulk_create(entries)
+    return parent
+
+
+def repeat_turn(turn: Turn, *, parent: Turn | None, change: StoreChange) -> Turn:
+    """Write a turn with the items of ``turn`` on top of another history.
+
+    The items are the same rows, but for those whose id that history has used: of them it gets copies with ids of their
+    own, since a history's ids are unique.
+    """
+    found = TurnItem.objects.filter(turn=turn).select_related("item").order_by("position")
+    entries = [(entry.item, entry.is_output) for entry in found]
+    used = used_ids(None if parent is None else parent.pk, [item.wire_id for item, _ in entries])
+    kept: list[tuple[int, int, bool]] = []
+    for item, is_output in entries:
+        size = item.size
+        if item.wire_id in used:
+            item, size = new_item(with_new_id(item.wire()), change=change)
+            item.save(force_insert=True)
+        kept.append((item.pk, size, is_output))
+    return refer_turn(project_id=turn.project_id, parent=parent, entries=kept)
+
+
+def with_free_ids(payloads: Payloads, *, parent: Turn | None) -> Payloads:
+    """The items, with fresh ids where they have none or where ``parent``'s history or an earlier one has used it."""
+    wanted = [payload["id"] for payload, _ in payloads if "id" in payload]
+    used = used_ids(None if parent is None else parent.pk, wanted)
+    result = []
+    for payload, is_output in payloads:
+        if payload.get("id") is None or payload["id"] in used:
+            payload = with_new_id(payload)
+        used.add(payload["id"])
+        result.append((payload, is_output))
+    return result
+
+
+def with_new_id(payload: dict[str, Any]) -> dict[str, Any]:
+    """The item under a fresh id."""
+    return {"id": new_id(item_prefix(payload["type"])), **{key: value for key, value in payload.items() if key != "id"}}
