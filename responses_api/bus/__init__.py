@@ -1,0 +1,137 @@
+"""The event bus: messages between the processes, by group, over the configured channel layer.
+
+The bus is quick and may forget; the database is slow and does not. Every message can be lost without harm: readers
+number what they get, ask again for what is missing and look at the row when nothing comes.
+"""
+
+import asyncio
+import threading
+from contextlib import suppress
+from typing import Any
+
+import structlog
+from channels.layers import get_channel_layer
+
+from .memory import ThreadSafeChannelLayer
+from .publisher import Message, Publisher
+
+log = structlog.get_logger(__name__)
+
+_lock = threading.Lock()
+_publisher: Publisher | None = None
+
+RECONNECT_SECONDS = 0.5
+
+
+def response_group(public_id: str) -> str:
+    """Where the readers of a response listen."""
+    return f"response.{public_id}"
+
+
+def process_group(process_id: str) -> str:
+    """Where a process listens for requests of others (cancel, resend)."""
+    return f"process.{process_id}"
+
+
+def publish(group: str, message: Message) -> None:
+    """Send ``message`` (with a ``type``) to everyone who listens on ``group``. Any thread; never blocks or raises."""
+    layer: Any = get_channel_layer()
+    if isinstance(layer, ThreadSafeChannelLayer):
+        layer.group_post(group, message)
+        return
+    global _publisher
+    if _publisher is None:
+        with _lock:
+            if _publisher is None:
+                _publisher = Publisher(layer)
+    _publisher.publish(group, message)
+
+
+class BusUnavailable(Exception):
+    """The broker that carries events can't be reached."""
+
+
+class Subscription:
+    """A listener on one group. Made by :func:`subscribe`; must be closed.
+
+    A task of its own reads the layer, since a cancelled ``receive`` of the Redis layer swallows the next message.
+    """
+
+    def __init__(self, layer: Any, group: str, channel: str) -> None:
+        self._layer = layer
+        self._group = group
+        self._channel = channel
+        self._messages: asyncio.Queue[Message] = asyncio.Queue()
+        self._task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        while True:
+            try:
+                self._messages.put_nowait(await self._layer.receive(self._channel))
+            except Exception as error:  # the broker is away: whatever the client library raises
+                log.warning("bus.receive_failed", group=self._group, error=str(error))
+                await asyncio.sleep(RECONNECT_SECONDS)
+
+    async def receive(self, timeout: float | None = None) -> Message | None:
+        """The next message, or ``None`` after ``timeout`` seconds without one."""
+        if not self._messages.empty():
+            return self._messages.get_nowait()
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._messages.get()
+        except TimeoutError:
+            return None
+
+    def inject(self, message: Message) -> None:
+        """Hand the listener a message of its own process, on its loop."""
+        self._messages.put_nowait(message)
+
+    async def close(self) -> None:
+        """Stop listening, and leave nothing of it in the layer."""
+        try:
+            await self._layer.group_discard(self._group, self._channel)
+        finally:
+            # The Redis layer forgets a channel when its receive is cancelled, which so must have begun.
+            await asyncio.sleep(0)
+            self._task.cancel()
+            await asyncio.wait((self._task,))
+
+
+async def subscribe(group: str) -> Subscription:
+    """Listen on ``group``: what is published after this returns is received. Raises :class:`BusUnavailable`."""
+    # A task of its own: cancelled half way, it would leave a channel that nobody can close.
+    opening = asyncio.create_task(_open(group))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        closing = asyncio.create_task(_close_unwanted(opening))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+        raise
+
+
+_closing: set["asyncio.Task[None]"] = set()
+
+
+async def _open(group: str) -> Subscription:
+    layer: Any = get_channel_layer()
+    subscription = None
+    try:
+        channel = await layer.new_channel()
+        subscription = Subscription(layer, group, channel)
+        await layer.group_add(group, channel)
+    except Exception as error:  # whatever the client library raises
+        log.warning("bus.subscribe_failed", group=group, error=str(error))
+        if subscription is not None:
+            with suppress(Exception):
+                await subscription.close()
+        raise BusUnavailable from error
+    return subscription
+
+
+async def _close_unwanted(opening: "asyncio.Task[Subscription]") -> None:
+    with suppress(Exception):
+        await (await opening).close()
+
+
+__all__ = ["BusUnavailable", "Message", "Subscription", "process_group", "publish", "response_group", "subscribe"]

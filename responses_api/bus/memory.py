@@ -1,0 +1,109 @@
+"""A channel layer inside one process whose messages may come from any thread.
+
+Channels' own in-memory layer belongs to one event loop: a message sent from another thread lies there until the loop
+wakes up for another reason. Here a lock guards the buffers, and a waiting reader is woken on its own loop.
+"""
+
+import asyncio
+import threading
+import uuid
+from collections import deque
+from typing import Any
+
+Message = dict[str, Any]
+
+
+class ThreadSafeChannelLayer:
+    """The part of the channel layer interface that Channels' consumers and our bus use.
+
+    A reader that falls more than ``capacity`` messages behind loses the newest ones; readers of the bus number their
+    messages, see the gap and ask again.
+    """
+
+    extensions = ("groups",)
+
+    def __init__(self, *, capacity: int = 10_000, **_config: Any) -> None:
+        self.capacity = capacity
+        self._lock = threading.Lock()
+        self._buffers: dict[str, deque[Message]] = {}
+        self._waiters: dict[str, asyncio.Future[None]] = {}
+        self._groups: dict[str, set[str]] = {}
+
+    def post(self, channel: str, message: Message) -> None:
+        """Deliver ``message`` to ``channel``, from any thread, without waiting."""
+        with self._lock:
+            buffer = self._buffers.setdefault(channel, deque())
+            if len(buffer) >= self.capacity:
+                return
+            buffer.append(message)
+            waiter = self._waiters.pop(channel, None)
+        if waiter is not None:
+            self._wake(waiter)
+
+    def group_post(self, group: str, message: Message) -> None:
+        """Deliver ``message`` to every channel of ``group``, from any thread, without waiting."""
+        with self._lock:
+            channels = tuple(self._groups.get(group, ()))
+        for channel in channels:
+            self.post(channel, message)
+
+    @staticmethod
+    def _wake(waiter: "asyncio.Future[None]") -> None:
+        def resolve() -> None:
+            if not waiter.done():
+                waiter.set_result(None)
+
+        loop = waiter.get_loop()
+        try:
+            loop.call_soon_threadsafe(resolve)
+        except RuntimeError:
+            if not loop.is_closed():
+                raise
+
+    async def new_channel(self, prefix: str = "specific") -> str:
+        """A fresh channel name."""
+        return f"{prefix}!{uuid.uuid4().hex}"
+
+    async def send(self, channel: str, message: Message) -> None:
+        """Deliver ``message`` to ``channel``."""
+        self.post(channel, message)
+
+    async def receive(self, channel: str) -> Message:
+        """The next message of ``channel``; waits for one. A cancelled wait loses nothing."""
+        while True:
+            with self._lock:
+                buffer = self._buffers.get(channel)
+                if buffer:
+                    message = buffer.popleft()
+                    if not buffer:
+                        del self._buffers[channel]
+                    return message
+                waiter = self._waiters.get(channel)
+                if waiter is None or waiter.done():
+                    waiter = asyncio.get_running_loop().create_future()
+                    self._waiters[channel] = waiter
+            try:
+                await waiter
+            finally:
+                with self._lock:
+                    if self._waiters.get(channel) is waiter:
+                        del self._waiters[channel]
+
+    async def group_add(self, group: str, channel: str) -> None:
+        """Make ``channel`` receive what ``group`` is sent."""
+        with self._lock:
+            self._groups.setdefault(group, set()).add(channel)
+
+    async def group_discard(self, group: str, channel: str) -> None:
+        """Undo :meth:`group_add`, and forget what ``channel`` has not read."""
+        with self._lock:
+            members = self._groups.get(group)
+            if members is not None:
+                members.discard(channel)
+                if not members:
+                    del self._groups[group]
+            self._buffers.pop(channel, None)
+
+    async def group_send(self, group: str, message: Message) -> None:
+        """Deliver ``message`` to every channel of ``group``."""
+        self.group_post(group, message)

@@ -1,0 +1,60 @@
+"""Starting and stopping the generation worker with ``celery worker``: the team shape.
+
+The embedded shape starts its worker itself, before Celery: then there is nothing to do here.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import structlog
+from celery.signals import worker_init, worker_shutdown
+from django.db import Error as DatabaseError
+
+from inference.types import ModelError
+from responses_api.management.progress import ProgressBars
+from responses_api.services.check_secret import WrongSecret, check_secret
+
+from .process import current_worker
+from .runtime import GenerationWorker
+from .startup import start_worker, stop_worker
+
+log = structlog.get_logger(__name__)
+
+_started: GenerationWorker | None = None
+
+
+@worker_init.connect
+def load_models(**_kwargs: Any) -> None:
+    """Load before Celery takes its first message. A model that can't be loaded ends the process with one sentence."""
+    global _started
+    if current_worker() is not None:
+        return
+    try:
+        check_secret()
+        with interruptible(), ProgressBars() as bars:
+            _started = start_worker(progress=bars)
+    except KeyboardInterrupt:
+        sys.exit(0)
+    except (ModelError, DatabaseError, WrongSecret) as error:
+        sys.exit(f"error: {error}")
+    log.info("worker.ready", worker=_started.id)
+
+
+@worker_shutdown.connect
+def close_models(**_kwargs: Any) -> None:
+    """Celery takes no more messages: end what runs and let the engines go."""
+    if _started is not None:
+        stop_worker(_started)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt meanwhile: Celery's own handlers come later."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,185 @@
+"""The models that this worker has, each behind an engine that starts with its first request."""
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import structlog
+from django.conf import settings
+
+from inference import MlxOptions, ModelEntry, Registry, ScriptedOptions, open_model
+from inference.types import ChatTokenizer, Engine, EngineLoad, ModelError, Progress, Sink
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(slots=True, kw_only=True)
+class HostedModel:
+    """A model, what is announced of it, and its engine. An engine that stops by itself is replaced by a new one."""
+
+    offer: dict[str, Any]
+    engine: Engine
+    tokenizer: ChatTokenizer
+    make_engine: Callable[[], Engine]
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _started: bool = False
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return str(self.offer["name"])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the model has been loaded, and its engine lives."""
+        return self._started and self.engine.is_running
+
+    def ensure_running(self, *, progress: Progress | None = None) -> None:
+        """Load the model if that has not been done, or its engine has stopped. Raises :class:`ModelError`."""
+        with self._lock:
+            if self.is_running:
+                return
+            if self._started:
+                log.error("worker.engine_replaced", model=self.name)
+                self.engine.close()
+                self.engine, self._started = self.make_engine(), False
+            self.engine.start(progress=progress)
+            self._started = True
+
+    def load(self) -> EngineLoad:
+        """How busy its engine is."""
+        return self.engine.load()
+
+    def close(self) -> None:
+        """End its engine; live sequences get their last chunk first."""
+        with self._lock:
+            self.engine.close()
+
+
+class ModelHost:
+    """All models of the worker. ``scan`` finds what commands have changed on disk since."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._sink = sink
+        self._models: dict[str, HostedModel] = {}
+
+    def __iter__(self) -> Iterator[HostedModel]:
+        return iter(list(self._models.values()))
+
+    def __getitem__(self, name: str) -> HostedModel:
+        return self._models[name]
+
+    def is_running(self, name: str) -> bool:
+        """Whether requests for this model need not wait for it to load."""
+        model = self._models.get(name)
+        return model is not None and model.is_running
+
+    @property
+    def names(self) -> list[str]:
+        """The names by which rows are claimed."""
+        return list(self._models)
+
+    @property
+    def offers(self) -> list[dict[str, Any]]:
+        """What is announced."""
+        return [model.offer for model in self]
+
+    def scan(self) -> bool:
+        """Take in new models and new aliases; says whether there were any. What is loaded stays as it is."""
+        before = self.offers
+        if settings.RESPONSES_ENGINE == "scripted":
+            if not self._models:
+                self._add_scripted()
+        else:
+            self._scan_registry()
+        return self.offers != before
+
+    def default(self) -> HostedModel:
+        """The model to load first: the default one if it is here. Raises :class:`ModelError` when there is none."""
+        wanted = settings.RESPONSES_DEFAULT_MODEL
+        models = list(self)
+        for model in models:
+            if wanted == model.name or wanted in model.offer["aliases"]:
+                return model
+        if not models:
+            raise ModelError("There is no model to serve. `manage.py models pull` gets the default one.")
+        return models[0]
+
+    def close(self) -> None:
+        """End all engines."""
+        for model in self:
+            model.close()
+
+    def _scan_registry(self) -> None:
+        wanted = settings.RESPONSES_MODELS
+        found = [
+            entry
+            for entry in Registry(settings.RESPONSES_DATA_DIR).list_models()
+            if not wanted or entry.name in wanted or set(wanted) & set(entry.aliases)
+        ]
+        for entry in found:
+            known = self._models.get(entry.name)
+            if known is None:
+                self._add(entry)
+            elif known.offer["digest"] == entry.digest:
+                known.offer = offer_of(entry)
+        present = {entry.name for entry in found}
+        for name in self.names:
+            if name not in present:
+                # Its files are gone. What runs on it ends as it would; nothing new is claimed for it.
+                self._models.pop(name).close()
+
+    def _add(self, entry: ModelEntry) -> None:
+        options = MlxOptions(
+            batch_size=settings.RESPONSES_BATCH_SIZE,
+            prefill_step=settings.RESPONSES_PREFILL_STEP,
+            prompt_cache_bytes=settings.RESPONSES_PROMPT_CACHE_MAX_BYTES,
+            blas_cache=settings.RESPONSES_DATA_DIR / "libraries",
+        )
+        self._models[entry.name] = self._hosted(entry, offer_of(entry), options)
+
+    def _add_scripted(self) -> None:
+        options = ScriptedOptions(
+            batch_size=settings.RESPONSES_BATCH_SIZE, token_seconds=settings.RESPONSES_SCRIPTED_TOKEN_SECONDS
+        )
+        info = open_model("scripted", sink=self._sink, options=options)[0].info
+        offer = {
+            "name": info.name,
+            "aliases": [settings.RESPONSES_DEFAULT_MODEL],
+            "digest": info.digest,
+            "context_length": info.context_length,
+            "temperature": info.temperature,
+            "top_p": info.top_p,
+            "created": 0,
+            "weights": "",
+            "source": "scripted",
+            "size_bytes": 0,
+        }
+        self._models[info.name] = self._hosted("scripted", offer, options)
+
+    def _hosted(
+        self, model: ModelEntry | str, offer: dict[str, Any], options: MlxOptions | ScriptedOptions
+    ) -> HostedModel:
+        def opened() -> tuple[Engine, ChatTokenizer]:
+            return open_model(model, sink=self._sink, options=options)
+
+        engine, tokenizer = opened()
+        return HostedModel(offer=offer, engine=engine, tokenizer=tokenizer, make_engine=lambda: opened()[0])
+
+
+def offer_of(entry: ModelEntry) -> dict[str, Any]:
+    """What is announced of a model of the registry."""
+    return {
+        "name": entry.name,
+        "aliases": list(entry.aliases),
+        "digest": entry.digest,
+        "context_length": entry.context_length,
+        "temperature": entry.temperature,
+        "top_p": entry.top_p,
+        "created": int(datetime.fromisoformat(entry.added_at).timestamp()),
+        "weights": entry.weights,
+        "source": entry.source,
+        "size_bytes": entry.size_bytes,
+    }

@@ -1,0 +1,431 @@
+"""A worker process at work: claims rows, feeds engines, pumps their chunks, keeps its leases."""
+
+import asyncio
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import Error as DatabaseError
+from django.utils import timezone
+
+from inference.types import Chunk, Finish, GenerationRequest, ModelError
+from responses_api import bus
+from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.caller import cache_scope
+from responses_api.errors import ApiError, Overloaded, ServerError
+from responses_api.ids import new_id
+from responses_api.models import Process, Response
+from responses_api.protocol.counting import parse_count
+from responses_api.selectors.history import history_items
+from responses_api.services.announce_process import Announcement, announce_models, announce_process, forget_process
+from responses_api.services.assemble_history import assembling_history
+from responses_api.services.database_threads import with_fresh_connection
+from responses_api.services.expire_responses import expire_responses
+from responses_api.services.leases import Lease, claim_responses, renew_leases
+from responses_api.services.make_room import make_room
+from responses_api.services.prepare_generation import prepare_generation
+from responses_api.services.reasoning_echo import echo_scope, reasoning_echo
+from responses_api.services.recover_jobs import forget_silent_processes, orphaned_jobs, recover_jobs
+from responses_api.services.render_prompt import count_prompt
+from responses_api.services.run_generation import Generation
+
+from .hosted_models import ModelHost
+
+log = structlog.get_logger(__name__)
+
+CLAIM_BATCH = 8
+HEARTBEATS_A_LEASE = 4
+KEEP_ENDED = 256
+"""Ended generations whose events can still be asked for."""
+SHUTDOWN_SECONDS = 10
+
+
+class GenerationWorker:
+    """One a process. ``wake`` may be called from any number of threads."""
+
+    def __init__(self) -> None:
+        self.id = new_id("worker_")
+        self._lock = threading.Lock()
+        self._runs: dict[int, Generation] = {}
+        self._by_request: dict[str, Generation] = {}
+        self._ended: OrderedDict[str, Generation] = OrderedDict()
+        self._chunks: queue.SimpleQueue[list[Chunk] | None] = queue.SimpleQueue()
+        # Threads of our own, since Celery closes the database connection around every task.
+        self._claimers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="claim")
+        self._claim_pending = False
+        # Loading takes seconds, which the requests for other models need not wait.
+        self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
+        self._finishers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
+        self._stopping = threading.Event()
+        self._threads: list[threading.Thread] = []
+        self._listener_loop: asyncio.AbstractEventLoop | None = None
+
+    # Life
+
+    def sink(self, chunks: list[Chunk]) -> None:
+        """What engines are given as their sink."""
+        self._chunks.put(chunks)
+
+    def start(self, host: ModelHost) -> None:
+        """Announce the models and begin to look for work. The model that must be ready has been loaded before."""
+        self._host = host
+        self._spawn(self._pump, "pump")
+        self._spawn(self._listen, "listener")
+        with_fresh_connection(announce_models, host.offers)
+        with_fresh_connection(self._announce)
+        self._spawn(self._keep_house, "housekeeper")
+        self.wake()
+
+    def drain(self) -> None:
+        """Take no more work and end what runs. Readers get their last event. Returns when all has ended."""
+        self._stopping.set()
+        for run in self._live():
+            self._cancel(run, "shutdown")
+        deadline = time.monotonic() + SHUTDOWN_SECONDS
+        while self._live() and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+    def stop(self) -> None:
+        """Drain, then close the engines and end the threads."""
+        self.drain()
+        self._host.close()
+        self._chunks.put(None)
+        if self._listener_loop is not None:
+            self._listener_loop.call_soon_threadsafe(self._listener_loop.stop)
+        for thread in self._threads:
+            thread.join(SHUTDOWN_SECONDS)
+        self._claimers.shutdown(wait=True)
+        self._loaders.shutdown(wait=True)
+        self._finishers.shutdown(wait=True)
+        with_fresh_connection(forget_process, self.id)
+
+    def _spawn(self, target: object, name: str) -> None:
+        thread = threading.Thread(target=target, name=f"worker-{name}", daemon=True)  # type: ignore[arg-type]
+        self._threads.append(thread)
+        thread.start()
+
+    def _live(self) -> list[Generation]:
+        with self._lock:
+            return list(self._runs.values())
+
+    # Claim
+
+    def wake(self) -> None:
+        """Have what waits claimed and begun. Returns at once; a claim that has not begun yet serves this call too."""
+        with self._lock:
+            if self._claim_pending or self._stopping.is_set():
+                return
+            self._claim_pending = True
+        self._claimers.submit(self._claim)
+
+    def _claim(self) -> None:
+        with self._lock:
+            self._claim_pending = False
+        try:
+            self._claim_waiting()
+        except DatabaseError as error:
+            log.warning("worker.claim_failed", error=str(error))
+        except Exception:
+            log.exception("worker.claim_failed")
+
+    def _claim_waiting(self) -> None:
+        """Claim and begin, as far as there is room."""
+        while not self._stopping.is_set():
+            limit = min(CLAIM_BATCH, self._room())
+            if limit < 1:
+                return
+            rows = with_fresh_connection(claim_responses, worker=self.id, models=self._host.names, limit=limit)
+            # All are known before the first begins, which may take as long as a model takes to load.
+            runs = [self._take(row) for row in rows]
+            for row, run in zip(rows, runs, strict=True):
+                if self._host.is_running(row.model):
+                    self._try_to_begin(row, run)
+                else:
+                    self._loaders.submit(self._try_to_begin, row, run)
+            if len(rows) < limit:
+                return
+
+    def _room(self) -> int:
+        with self._lock:
+            held = len(self._runs)
+        return settings.RESPONSES_BATCH_SIZE * len(self._host.names) + settings.RESPONSES_CLAIM_AHEAD - held
+
+    def _take(self, row: Response) -> Generation:
+        lease = Lease(response=row.pk, public_id=row.public_id, worker=self.id, attempt=row.attempt)
+        run = Generation(row=row, lease=lease)
+        with self._lock:
+            self._runs[row.pk] = run
+        return run
+
+    def _try_to_begin(self, row: Response, run: Generation) -> None:
+        try:
+            with_fresh_connection(self._begin, row, run)
+        except Exception:
+            log.exception("worker.begin_failed", response=row.public_id)
+            self._forget(run)
+
+    def _begin(self, row: Response, run: Generation) -> None:
+        def prepared() -> GenerationRequest | None:
+            model = self._host[row.model]
+            model.ensure_running()
+            with assembling_history(row.parent_id):
+                return run.begin(
+                    prepare_generation(
+                        row=row,
+                        request_id=run.request_id,
+                        tokenizer=model.tokenizer,
+                        info=model.engine.info,
+                        cache_scope=cache_scope(project_id=row.project_id, key_id=row.key_id),
+                    )
+                )
+
+        self._go_on(run, prepared)
+
+    def _go_on(self, run: Generation, step: Callable[[], GenerationRequest | None]) -> None:
+        """Generate what the next step asks for; a step that fails refuses the request."""
+        try:
+            request = step()
+        except ApiError as error:
+            self._refuse(run, error)
+        except ModelError as error:
+            self._refuse(run, Overloaded(str(error)))
+        except DatabaseError as error:
+            log.warning("worker.prepare_failed", response=run.lease.public_id, error=str(error))
+            self._refuse(run, Overloaded("The server's database can't be reached at the moment. Try again."))
+        except Exception:
+            log.exception("worker.prepare_failed", response=run.lease.public_id)
+            self._refuse(run, ServerError("The server failed to prepare this request."))
+        else:
+            self._generate(run, request)
+
+    def _generate(self, run: Generation, request: GenerationRequest | None) -> None:
+        engine = self._host[run.model].engine
+        with self._lock:
+            self._by_request[run.sequence_id] = run
+        if request is None or run.is_to_stop():
+            finish: Finish = "cancelled" if run.is_to_stop() else "stop"
+            self._chunks.put([Chunk(request_id=run.sequence_id, finish=finish)])
+            return
+        try:
+            engine.submit(request)
+        except ModelError as error:
+            log.error("worker.engine_gone", model=run.model, error=str(error))
+            self._end(run, "error", "")
+            return
+        if run.is_to_stop():
+            # Cancelled between our look and the submission, when the engine did not know it.
+            engine.cancel(run.sequence_id)
+
+    def _refuse(self, run: Generation, error: ApiError) -> None:
+        try:
+            run.refuse(error)
+        finally:
+            self._forget(run)
+
+    def _forget(self, run: Generation) -> None:
+        with self._lock:
+            self._runs.pop(run.lease.response, None)
+            self._by_request.pop(run.sequence_id, None)
+            self._ended[run.lease.public_id] = run
+            while len(self._ended) > KEEP_ENDED:
+                self._ended.popitem(last=False)
+
+    # Run
+
+    def _pump(self) -> None:
+        """Turn chunks into events. All that has gathered for one response goes out together."""
+        while True:
+            chunks = self._chunks.get()
+            while chunks is not None and not self._chunks.empty():
+                more = self._chunks.get()
+                if more is None:
+                    self._chunks.put(None)
+                    break
+                chunks = chunks + more
+            if chunks is None:
+                return
+            grouped: dict[str, list[Chunk]] = {}
+            for chunk in chunks:
+                grouped.setdefault(chunk.request_id, []).append(chunk)
+            for request_id, mine in grouped.items():
+                run = self._by_request.get(request_id)
+                if run is None:
+                    continue
+                try:
+                    finish = run.feed(mine)
+                except Exception:
+                    log.exception("worker.feed_failed", response=run.lease.public_id)
+                    self._cancel(run, "fault")
+                    finish = "error" if mine[-1].finish is not None else None
+                if finish is not None:
+                    self._finishers.submit(self._end, run, finish, mine[-1].error)
+
+    def _end(self, run: Generation, finish: Finish, error: str) -> None:
+        """A sequence has ended: the answer, or a summary before it."""
+        if not run.is_compacting:
+            self._close(run, finish, error)
+            return
+        with self._lock:
+            self._by_request.pop(run.sequence_id, None)
+        if finish in ("stop", "length") and not run.is_to_stop():
+            with_fresh_connection(self._go_on, run, run.compacted)
+        else:
+            with_fresh_connection(self._refuse, run, ServerError(error or run.why_interrupted()))
+
+    def _close(self, run: Generation, finish: Finish, error: str) -> None:
+        try:
+            with_fresh_connection(run.close, finish, error=error)
+        except Exception:
+            log.exception("worker.close_failed", response=run.lease.public_id)
+        finally:
+            self._forget(run)
+
+    def _cancel(self, run: Generation, reason: str) -> None:
+        """Have the engine end a sequence. The first reason counts."""
+        with self._lock:
+            if not run.stop_reason:
+                run.stop_reason = reason
+            submitted = run.sequence_id in self._by_request
+        if submitted:
+            for model in self._host:
+                model.engine.cancel(run.sequence_id)
+
+    # Others ask
+
+    def _listen(self) -> None:
+        loop = asyncio.new_event_loop()
+        self._listener_loop = loop
+        task = loop.create_task(self._answer())
+        loop.run_forever()
+        task.cancel()
+        loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+        loop.close()
+
+    async def _answer(self) -> None:
+        subscription = None
+        while subscription is None:
+            try:
+                subscription = await bus.subscribe(bus.process_group(self.id))
+            except bus.BusUnavailable:
+                await asyncio.sleep(bus.RECONNECT_SECONDS)
+        try:
+            while True:
+                message = await subscription.receive()
+                if message is None:
+                    continue
+                try:
+                    self._hear(message)
+                except Exception:
+                    log.exception("worker.request_failed", type=message["type"])
+        finally:
+            await subscription.close()
+
+    def _hear(self, message: bus.Message) -> None:
+        if message["type"] == "process.cancel":
+            run = self._runs.get(message["response"])
+            if run is not None:
+                self._cancel(run, "left")
+        elif message["type"] == "process.resend":
+            self._resend(message["response"], message["first"])
+        elif message["type"] == "process.count":
+            self._claimers.submit(self._count, message)
+        elif message["type"] == "process.remember":
+            reasoning_echo().keep(message["scope"], message["thoughts"])
+        elif message["type"] == "process.forget":
+            self._forget_owners(message["scopes"])
+
+    def _count(self, message: bus.Message) -> None:
+        """Answer how many tokens a request's prompt has."""
+        try:
+            answer = {"type": "count.answer", "tokens": with_fresh_connection(self._count_tokens, message)}
+        except ApiError as error:
+            answer = {"type": "count.refused", "error": error_to_wire(error)}
+        except Exception:
+            log.exception("worker.count_failed")
+            answer = {"type": "count.refused", "error": error_to_wire(ServerError("The server failed to count."))}
+        bus.publish(message["reply"], answer)
+
+    def _count_tokens(self, message: bus.Message) -> int:
+        model = self._host[message["model"]]
+        with assembling_history(message["parent"]):
+            return count_prompt(
+                request=parse_count(orjson.loads(message["payload"])),
+                history=history_items(message["parent"]),
+                project_id=message["project"],
+                tokenizer=model.tokenizer,
+                info=model.engine.info,
+                scope=echo_scope(message["scope"], model.name),
+            )
+
+    def _forget_owners(self, scopes: list[str]) -> None:
+        """Drop what is held of owners that are no more."""
+        for scope in scopes:
+            reasoning_echo().forget(scope)
+            for model in self._host:
+                model.engine.forget(scope)
+
+    def _resend(self, public_id: str, first: int) -> None:
+        with self._lock:
+            run = self._ended.get(public_id)
+            if run is None:
+                run = next((run for run in self._runs.values() if run.lease.public_id == public_id), None)
+        if run is not None:
+            run.replay(first)
+
+    # House
+
+    def _announce(self) -> None:
+        loads = [model.load() for model in self._host]
+        announce_process(
+            Announcement(
+                id=self.id,
+                kind=Process.Kind.WORKER,
+                slots=sum(load.slots for load in loads),
+                running=sum(load.running for load in loads),
+                waiting=sum(load.waiting for load in loads),
+                offers=self._host.offers,
+            )
+        )
+
+    def _keep_house(self) -> None:
+        swept = 0.0
+        while not self._stopping.wait(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE):
+            try:
+                with_fresh_connection(self._beat)
+                if time.monotonic() - swept >= settings.RESPONSES_SWEEP_SECONDS:
+                    with_fresh_connection(expire_responses)
+                    with_fresh_connection(make_room)
+                    with_fresh_connection(forget_silent_processes)
+                    swept = time.monotonic()
+                self.wake()
+            except DatabaseError as error:
+                log.warning("worker.database_unavailable", error=str(error))
+            except Exception:
+                log.exception("worker.housekeeping_failed")
+
+    def _beat(self) -> None:
+        runs = self._live()
+        held = renew_leases(worker=self.id, rows=[run.lease.response for run in runs])
+        orphaned = set(orphaned_jobs(worker=self.id))
+        too_old = None
+        if settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS:
+            too_old = timezone.now() - timedelta(seconds=settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS)
+        for run in runs:
+            key = run.lease.response
+            if held.attempts.get(key) != run.lease.attempt:
+                self._cancel(run, "lost")
+            elif key in held.cancel_requested or key in orphaned:
+                self._cancel(run, "left")
+            elif too_old is not None and run.created_at < too_old:
+                self._cancel(run, "timeout")
+        recover_jobs()
+        if self._host.scan():
+            announce_models(self._host.offers)
+        self._announce()
