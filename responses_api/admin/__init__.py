@@ -1,0 +1,8 @@
+"""The admin: who may use the server, what it keeps, and what its processes do.
+
+Imported once Django's apps are ready; importing it registers everything with :data:`.site.site`.
+"""
+
+from . import items, keys, models, people, processes, projects, responses, usage
+
+__all__ = ["items", "keys", "models", "people", "processes", "projects", "responses", "usage"]

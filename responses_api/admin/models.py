@@ -1,0 +1,54 @@
+"""The models that workers have offered."""
+
+from django.contrib import admin
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+
+from responses_api.models import ServedModel
+from responses_api.selectors.models import live_fleet
+
+from .display import NOTHING, badge, code, file_size
+from .lists import ReadOnlyList
+from .site import site
+
+
+@admin.register(ServedModel, site=site)
+class ServedModelAdmin(ReadOnlyList):
+    """Read-only: workers write it."""
+
+    list_display = ("name", "state", "known_as", "context", "weights", "size", "last_seen_at")
+    search_fields = ("name", "source")
+    fields = (
+        "name",
+        "state",
+        "known_as",
+        "context",
+        "weights",
+        "size",
+        "source",
+        "checksum",
+        "first_seen_at",
+        "last_seen_at",
+    )
+    readonly_fields = ("state", "known_as", "context", "size", "checksum")
+
+    @admin.display(description="state")
+    def state(self, row: ServedModel) -> SafeString:
+        served = any(offer.name == row.name for offer in live_fleet().offers)
+        return badge("served", "good") if served else badge("not served", "quiet")
+
+    @admin.display(description="also known as")
+    def known_as(self, row: ServedModel) -> SafeString | str:
+        return format_html_join(" ", '<code class="id">{}</code>', ((name,) for name in row.aliases)) or NOTHING
+
+    @admin.display(description="context", ordering="context_length")
+    def context(self, row: ServedModel) -> str:
+        return f"{row.context_length:,} tokens"
+
+    @admin.display(ordering="size_bytes")
+    def size(self, row: ServedModel) -> str:
+        return file_size(row.size_bytes) if row.size_bytes else NOTHING
+
+    @admin.display(description="digest")
+    def checksum(self, row: ServedModel) -> SafeString:
+        return code(row.digest)

@@ -1,0 +1,27 @@
+"""Who may sign in to the admin."""
+
+from django.contrib import admin
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group
+
+from responses_api.models import User
+
+from .paging import CappedPaginator
+from .site import site
+
+
+@admin.register(User, site=site)
+class PersonAdmin(UserAdmin):
+    """Django's own page for users."""
+
+    list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
+    show_full_result_count = False
+    paginator = CappedPaginator
+
+
+@admin.register(Group, site=site)
+class TeamAdmin(GroupAdmin):
+    """Django's own page for groups."""
+
+    show_full_result_count = False
+    paginator = CappedPaginator

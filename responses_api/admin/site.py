@@ -1,0 +1,54 @@
+"""The admin's frame: its name, how its parts are grouped, and the overview that it opens with."""
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.http import HttpRequest
+from django.template.response import TemplateResponse
+from django.urls import reverse
+
+from .display import NOTHING
+from .overview import get_overview, latest_responses
+
+GROUPS = (
+    ("Conversations", ("Response", "Item")),
+    ("Access", ("Project", "ApiKey", "User", "Group")),
+    ("Serving", ("ServedModel", "Process")),
+    ("Accounting", ("UsageRecord",)),
+)
+
+
+class ResponsesAdminSite(AdminSite):
+    """The one admin site of the server."""
+
+    site_header = "mlx-responses"
+    site_title = "mlx-responses"
+    index_title = "Overview"
+    empty_value_display = NOTHING
+
+    def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
+        """Group by what people look for, not by the package that defines it."""
+        apps: list[Any] = super().get_app_list(request, app_label)
+        if app_label is not None:
+            return apps
+        models = {model["object_name"]: model for app in apps for model in app["models"]}
+        groups = []
+        for name, members in GROUPS:
+            found = [models.pop(member) for member in members if member in models]
+            if found:
+                label = name.lower()
+                url = f"{reverse('admin:index', current_app=self.name)}#{label}"
+                groups.append(
+                    {"name": name, "app_label": label, "app_url": url, "has_module_perms": True, "models": found}
+                )
+        return groups
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """The overview. Figures and conversations are shown to those who may see responses."""
+        context = dict(extra_context or {})
+        if request.user.has_perm("responses_api.view_response"):
+            context |= {"overview": get_overview(), "latest": latest_responses()}
+        return super().index(request, context)
+
+
+site = ResponsesAdminSite(name="admin")

@@ -1,0 +1,40 @@
+"""Authentication and parsing of a create request, the same for the JSON door and the stream door."""
+
+from typing import Any
+
+from responses_api.caller import Caller
+from responses_api.protocol import parse_create
+from responses_api.protocol.compaction import parse_compact
+from responses_api.services.answer_create import Admission
+from responses_api.services.authenticate import authenticate
+from responses_api.services.create_compaction import create_compaction
+from responses_api.services.create_response import create_response
+
+from .request_scope import Scope, header, payload
+
+
+def caller_of(scope: Scope) -> Caller:
+    """Who asks. Raises :class:`AuthenticationFailed`."""
+    return authenticate(authorization=header(scope, b"authorization"), x_api_key=header(scope, b"x-api-key"))
+
+
+def admission(scope: Scope, caller: Caller | None = None) -> Admission:
+    """What admits the create request of ``scope``."""
+
+    def admit(*, public_id: str, reader: str) -> None:
+        known = caller or caller_of(scope)
+        value = payload(scope)
+        request = parse_create(value)
+        create_response(caller=known, request=request, public_id=public_id, payload=value, reader=reader)
+
+    return admit
+
+
+def compaction_admission(caller: Caller, value: Any) -> Admission:
+    """What admits a compaction."""
+
+    def admit(*, public_id: str, reader: str) -> None:
+        request = parse_compact(value)
+        create_compaction(caller=caller, request=request, public_id=public_id, payload=value, reader=reader)
+
+    return admit

@@ -1,0 +1,95 @@
+"""Whatever goes wrong behind the API becomes the error envelope, here and nowhere else."""
+
+from typing import Any
+
+import structlog
+from django.core.exceptions import PermissionDenied as DjangoPermissionDenied
+from django.db import InterfaceError, OperationalError
+from django.http import Http404, HttpRequest, JsonResponse
+from rest_framework import exceptions as drf
+from rest_framework.response import Response
+
+from responses_api.errors import (
+    ApiError,
+    AuthenticationFailed,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    Overloaded,
+    PermissionDenied,
+    RequestTooLarge,
+    ServerError,
+)
+
+log = structlog.get_logger(__name__)
+
+
+def as_api_error(error: BaseException) -> ApiError:
+    """The error that the client is told of. What is a fault of ours is logged, once, with the request's id."""
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, OperationalError | InterfaceError):
+        log.error("request.database_unavailable", error=str(error))
+        return Overloaded("The server's database can't be reached at the moment. Try again in a few seconds.")
+    if isinstance(error, drf.APIException):
+        return from_drf(error)
+    log.error("request.failed", exc_info=error)
+    return ServerError(
+        "The server had an error while it processed the request. Send the request id when you report it."
+    )
+
+
+def from_drf(error: drf.APIException) -> ApiError:
+    """DRF's own faults in our terms."""
+    if isinstance(error, drf.NotAuthenticated | drf.AuthenticationFailed):
+        return AuthenticationFailed(str(error.detail))
+    if isinstance(error, drf.PermissionDenied):
+        return PermissionDenied(str(error.detail))
+    if isinstance(error, drf.NotFound):
+        return NotFound(str(error.detail))
+    return InvalidRequest(str(error.detail))
+
+
+def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
+    """DRF's hook."""
+    if isinstance(error, drf.MethodNotAllowed):
+        view = context["view"]
+        known: ApiError = MethodNotAllowed.for_method(context["request"].method, view.allowed_methods)
+    elif isinstance(error, Http404):
+        known = NotFound("There is nothing at this address.")
+    elif isinstance(error, DjangoPermissionDenied):
+        known = PermissionDenied("You are not allowed to do this.")
+    else:
+        known = as_api_error(error)
+    return Response(known.envelope(), status=known.status, headers=known.headers)
+
+
+def error_response(error: ApiError) -> JsonResponse:
+    """The envelope as a plain Django response."""
+    return JsonResponse(error.envelope(), status=error.status, headers=error.headers)
+
+
+def unknown_route(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    """404 for an address that doesn't exist."""
+    return error_response(
+        NotFound(f"Unknown request URL: {request.method} {request.path}. Check the path and the base URL.")
+    )
+
+
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
+    """400 for what Django refuses before any view: a foreign host name, a broken header."""
+    kind = type(exception).__name__
+    if kind == "DisallowedHost":
+        return error_response(
+            InvalidRequest(
+                "This server does not answer to that host name. RESPONSES_ALLOWED_HOSTS lists the names it has."
+            )
+        )
+    if kind == "RequestDataTooBig":
+        return error_response(RequestTooLarge("The request body is larger than this server accepts."))
+    return error_response(InvalidRequest("The request is malformed."))
+
+
+def server_error(request: HttpRequest) -> JsonResponse:
+    """500 from outside the views."""
+    return error_response(ServerError("The server had an error while it processed the request."))

@@ -1,0 +1,79 @@
+"""`GET /status` and `GET /metrics`: for people and for Prometheus. Both need a key where keys exist."""
+
+from typing import Any
+
+from django.conf import settings
+from django.http import HttpResponse
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from responses_api import counting
+from responses_api.selectors.server_status import ServerStatus, server_status
+from responses_api.services.publish_counts import publish_counts
+
+from .endpoint import Endpoint
+from .metrics_text import metrics_text
+
+DIALECTS = ["responses"]
+STORE_COUNTS = {
+    "hits": counting.STORE_HITS,
+    "misses": counting.STORE_MISSES,
+    "writes": counting.STORE_WRITES,
+    "evictions": counting.STORE_EVICTIONS,
+    "expiries": counting.STORE_EXPIRIES,
+    "refusals": counting.STORE_REFUSALS,
+}
+
+
+def current_status() -> ServerStatus:
+    """The figures, this process's own up to this moment."""
+    publish_counts()
+    return server_status()
+
+
+class StatusView(Endpoint):
+    """What runs and waits, and what is stored."""
+
+    def get(self, request: Request) -> Response:
+        return Response(status_object(current_status()))
+
+
+class MetricsView(Endpoint):
+    """Prometheus families."""
+
+    def get(self, request: Request) -> HttpResponse:
+        text = metrics_text(current_status(), version=settings.RESPONSES_VERSION)
+        return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def status_object(status: ServerStatus) -> dict[str, Any]:
+    """The figures as JSON."""
+    return {
+        "object": "server.status",
+        "version": settings.RESPONSES_VERSION,
+        "uptime_seconds": status.uptime_seconds,
+        "dialects": DIALECTS,
+        "running": status.running,
+        "waiting": status.waiting,
+        "web_processes": status.web_processes,
+        "workers": [
+            {
+                "host": worker.host,
+                "models": list(worker.models),
+                "slots": worker.slots,
+                "running": worker.running,
+                "waiting": worker.waiting,
+                "started_at": int(worker.started_at.timestamp()),
+            }
+            for worker in status.workers
+        ],
+        "models": [
+            {"id": offer.name, "aliases": list(offer.aliases), "context_length": offer.context_length}
+            for offer in status.offers
+        ],
+        "store": {
+            "entries": status.store_entries,
+            "bytes": status.store_bytes,
+            **{name: int(status.counts.get(family.name, 0)) for name, family in STORE_COUNTS.items()},
+        },
+    }

@@ -1,0 +1,94 @@
+"""The HTTP endpoints. Views translate; services and selectors decide."""
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.db import connection
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from responses_api.caller import Caller
+from responses_api.protocol import (
+    deleted_response,
+    model_list,
+    model_object,
+    parse_list_query,
+    parse_retrieve_query,
+    refuse_query,
+)
+from responses_api.selectors.input_items import list_input_items
+from responses_api.selectors.models import get_model, list_models
+from responses_api.selectors.responses import get_response, wire_response
+from responses_api.services.answer_create import Admission, running_response
+from responses_api.services.delete_response import delete_response
+from responses_api.services.touch_store import touch_response
+
+from .admission import admission
+from .endpoint import Endpoint
+from .request_scope import query_pairs
+
+
+def caller(request: Request) -> Caller:
+    """Who asks; the permission has checked that there is somebody."""
+    assert isinstance(request.auth, Caller)
+    return request.auth
+
+
+def arguments(request: Request) -> list[tuple[str, str]]:
+    """The query string in order."""
+    return query_pairs(request._request.scope)  # type: ignore[attr-defined]
+
+
+class ResponsesView(Endpoint):
+    """``POST /responses`` for callers who want the whole object; streams don't come here (see the router)."""
+
+    def post(self, request: Request) -> Response:
+        scope = request._request.scope  # type: ignore[attr-defined]
+        # Held while it waits, the connection would be missing to others.
+        connection.close()
+        return Response(async_to_sync(wait_for_response)(admission(scope, caller(request))))
+
+
+async def wait_for_response(admit: Admission) -> dict[str, Any]:
+    """Run a request to its end. A client that leaves cancels this, and that cancels the job."""
+    async with running_response(admit) as follower:
+        return await follower.result()
+
+
+class ResponseView(Endpoint):
+    """A stored response."""
+
+    def get(self, request: Request, response_id: str) -> Response:
+        parse_retrieve_query(arguments(request))
+        found = wire_response(get_response(caller=caller(request), response_id=response_id))
+        touch_response(caller=caller(request), response_id=response_id)
+        return Response(found)
+
+    def delete(self, request: Request, response_id: str) -> Response:
+        refuse_query(arguments(request))
+        delete_response(caller=caller(request), response_id=response_id)
+        return Response(deleted_response(response_id))
+
+
+class InputItemsView(Endpoint):
+    """A response's input, page by page."""
+
+    def get(self, request: Request, response_id: str) -> Response:
+        query = parse_list_query(arguments(request))
+        page = list_input_items(caller=caller(request), response_id=response_id, query=query)
+        touch_response(caller=caller(request), response_id=response_id)
+        return Response(page)
+
+
+class ModelsView(Endpoint):
+    """What this server serves, aliases included."""
+
+    def get(self, request: Request) -> Response:
+        return Response(model_list([model_object(name, **about) for name, about in list_models()]))
+
+
+class ModelView(Endpoint):
+    """One model or alias."""
+
+    def get(self, request: Request, name: str) -> Response:
+        return Response(model_object(name, **get_model(name)))

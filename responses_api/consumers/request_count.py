@@ -1,0 +1,79 @@
+"""Counting what is answered, at the one place that every answer passes."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import structlog
+from django.db import Error as DatabaseError
+
+from responses_api.api.request_scope import Scope
+from responses_api.api.urls import endpoints
+from responses_api.counting import REQUESTS, count
+from responses_api.services.database_threads import in_database_thread
+from responses_api.services.publish_counts import publish_counts
+
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+
+PUBLISH_SECONDS = 2.0
+CLASSES = {
+    **{root: root for root in {route.partition("/")[0] for route, _ in endpoints}},
+    "healthz": "health",
+    "readyz": "health",
+    "admin": "admin",
+    "static": "static",
+    "": "pages",
+}
+
+log = structlog.get_logger(__name__)
+_loop: asyncio.AbstractEventLoop | None = None
+"""The event loop that is going to publish, if one is."""
+
+
+def route_class(scope: Scope) -> str:
+    """What a request is counted as: one of a few names, whatever the path. Creating counts apart from the rest."""
+    path = scope["path"].removeprefix("/").removeprefix("v1/").rstrip("/")
+    if path == "responses" and scope["method"] == "POST":
+        return "create"
+    return CLASSES.get(path.partition("/")[0], "other")
+
+
+def counted(scope: Scope, send: Send) -> Send:
+    """``send``, counting the response."""
+
+    async def wrapped(message: dict[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            count(REQUESTS, route=route_class(scope), status=f"{message['status'] // 100}xx")
+            publish_soon()
+        await send(message)
+
+    return wrapped
+
+
+def publish_soon() -> None:
+    """Have the counts told shortly: a web process without readers has no heartbeat that would do it."""
+    global _loop
+    loop = asyncio.get_running_loop()
+    if _loop is not loop:
+        _loop = loop
+        loop.call_later(PUBLISH_SECONDS, begin_to_publish, loop)
+
+
+def begin_to_publish(loop: asyncio.AbstractEventLoop) -> None:
+    """Tell what has gathered; what is counted from now on is told the next time."""
+    global _loop
+    _loop = None
+    task = loop.create_task(publish())
+    _tasks.add(task)
+    task.add_done_callback(_tasks.discard)
+
+
+_tasks: set["asyncio.Task[None]"] = set()
+
+
+async def publish() -> None:
+    """Tell it, if the database can be reached; else the next call does."""
+    try:
+        await in_database_thread(publish_counts)
+    except DatabaseError as error:
+        log.warning("counts.not_published", error=str(error))

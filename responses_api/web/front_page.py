@@ -1,0 +1,45 @@
+"""The page at ``/``: what this server is and how to use it. It shows nothing of what is stored."""
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from responses_api.models import User
+from responses_api.selectors.models import Fleet, live_fleet
+from responses_api.services.authenticate import is_open
+
+from .quickstart import quickstart
+from .reading import read_only
+
+
+@read_only
+def front_page(request: HttpRequest) -> HttpResponse:
+    """Needs no key and no session; reads three small things from the database."""
+    fleet = live_fleet()
+    model = example_model(fleet)
+    needs_key = not is_open()
+    base_url = base_url_of(request)
+    context = {
+        "base_url": base_url,
+        "fleet": fleet,
+        "model": model,
+        "needs_key": needs_key,
+        "has_administrator": User.objects.filter(is_superuser=True, is_active=True).exists(),
+        "snippets": quickstart(base_url, model, needs_key),
+    }
+    response = render(request, "web/front_page.html", context)
+    response.headers["Cache-Control"] = "no-cache"
+    return response
+
+
+def base_url_of(request: HttpRequest) -> str:
+    """The base URL for an SDK, by the host that the browser asked for."""
+    return request.build_absolute_uri("/v1")
+
+
+def example_model(fleet: Fleet) -> str:
+    """A name to show in examples: the server's default if it is served, else any that is."""
+    default: str = settings.RESPONSES_DEFAULT_MODEL
+    if fleet.find(default) is None and fleet.offers:
+        return fleet.offers[0].name
+    return default
