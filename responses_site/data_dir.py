@@ -1,0 +1,53 @@
+"""The data directory, and the signing key that an embedded server makes for itself."""
+
+import os
+import secrets
+import tempfile
+from pathlib import Path
+
+from responses_site.env import SettingError
+
+
+def make_data_dir(path: Path) -> None:
+    """Makes the directory of the database, secrets and models. Raises `SettingError` when it can't be written to."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        reason = "" if os.access(path, os.W_OK | os.X_OK) else "Permission denied"
+    except OSError as error:
+        reason = error.strerror or "it can't be made"
+    if reason:
+        raise SettingError(f"RESPONSES_DATA_DIR must be a directory that the server can write to; {path}: {reason}.")
+
+
+def load_or_create_secret_key(data_dir: Path) -> str:
+    """The key in `<data_dir>/secret.key`, made on first use, readable by its owner only.
+
+    Processes that start together agree on one key: it is written whole under another name, then linked, and the first
+    link wins. Raises `SettingError` when the file can't be used.
+    """
+    path = data_dir / "secret.key"
+    try:
+        if not path.exists():
+            _create(path)
+        key = path.read_text().strip()
+    except OSError as error:
+        raise SettingError(f"RESPONSES_DATA_DIR holds a key that can't be used; {path}: {error.strerror}.") from None
+    if len(key) < 50:
+        raise SettingError(f"{path} holds no key; remove it and a new one is made, or set RESPONSES_SECRET_KEY.")
+    return key
+
+
+def _create(path: Path) -> None:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".secret-")  # mode 0600
+    try:
+        with os.fdopen(handle, "w") as file:
+            file.write(secrets.token_urlsafe(64) + "\n")
+        try:
+            os.link(name, path)
+        except FileExistsError:
+            pass
+        except OSError:  # a file system without links
+            if not path.exists():
+                Path(name).rename(path)
+    finally:
+        Path(name).unlink(missing_ok=True)

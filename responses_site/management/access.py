@@ -1,0 +1,41 @@
+"""Who may reach a server that is about to start."""
+
+import ipaddress
+
+from django.conf import settings
+from django.core.management.base import CommandError
+
+from responses_api.models import ApiKey
+from responses_api.services.check_secret import WrongSecret, check_secret
+
+
+def refuse_open_access() -> None:
+    """Refuse to bind beyond loopback while no key exists: everybody on the network could use the model."""
+    if not settings.RESPONSES_BOUND_TO_LOOPBACK and not ApiKey.objects.exists():
+        raise CommandError(
+            f"HOST={settings.RESPONSES_HOST} can be reached from the network, and no API key exists, so anybody "
+            "could use this server. Make a key first: make key NAME=first PROJECT=default"
+        )
+
+
+def refuse_wrong_secret() -> None:
+    """Refuse to start with another secret than the database's other processes have."""
+    try:
+        check_secret()
+    except WrongSecret as error:
+        raise CommandError(str(error)) from None
+
+
+def base_url(port: int) -> str:
+    """The address to give to clients on this machine."""
+    host = settings.RESPONSES_HOST
+    try:
+        address = ipaddress.ip_address(host)
+        if address.is_unspecified:
+            host = "127.0.0.1" if address.version == 4 else "::1"
+            address = ipaddress.ip_address(host)
+        if address.version == 6:
+            host = f"[{host}]"
+    except ValueError:
+        pass
+    return f"http://{host}:{port}"

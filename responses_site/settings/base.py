@@ -1,0 +1,177 @@
+"""The settings of every process; the environment alone tells the shapes apart."""
+
+import tomllib
+
+from responses_site import logs
+from responses_site.setting_kinds import BASE_DIR
+from responses_site.settings import messaging
+from responses_site.settings.databases import databases
+from responses_site.settings.environment import read_environment
+
+env, SECRET_KEY = read_environment()
+
+# --- Django ----------------------------------------------------------------------------------------------------------
+
+DEBUG = False
+ROOT_URLCONF = "responses_site.urls"
+ASGI_APPLICATION = "responses_site.asgi.application"
+AUTH_USER_MODEL = "responses_api.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_TZ = True
+
+INSTALLED_APPS = [
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "responses_api",
+    "responses_site",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "responses_site.static_files.StaticFilesMiddleware",
+    "responses_api.web.security_headers.content_security_policy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
+
+# Static files are served from where they lie, so that no start needs a step to collect them.
+STATIC_URL = "/static/"
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_ALLOW_ALL_ORIGINS = False
+
+LOGGING_CONFIG = "responses_site.logs.configure"
+LOGGING = logs.logging_config(level=env.log_level, form=env.log_format)
+
+# --- who may ask -----------------------------------------------------------------------------------------------------
+
+ALLOWED_HOSTS = list(env.allowed_hosts) or (["localhost", "127.0.0.1", "[::1]"] if env.bound_to_loopback else ["*"])
+CSRF_TRUSTED_ORIGINS = list(env.csrf_trusted_origins)
+DATA_UPLOAD_MAX_MEMORY_SIZE = env.body_max_bytes
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.behind_tls
+SECURE_HSTS_SECONDS = 31_536_000 if env.behind_tls else 0
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.behind_tls else None
+# The proxy redirects (W008); what other hosts of the domain do is its owner's decision (W005, W021).
+SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
+if not env.team:
+    # Cookies don't know ports: two servers on one machine would sign each other's users out.
+    SESSION_COOKIE_NAME = f"sessionid_{env.port}"
+    CSRF_COOKIE_NAME = f"csrftoken_{env.port}"
+
+# --- the API ----------------------------------------------------------------------------------------------------------
+
+APPEND_SLASH = False
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["responses_api.api.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["responses_api.api.authentication.HasCaller"],
+    "DEFAULT_RENDERER_CLASSES": ["responses_api.api.rendering.OrjsonRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_CONTENT_NEGOTIATION_CLASS": "responses_api.api.rendering.OnlyJson",
+    "EXCEPTION_HANDLER": "responses_api.api.exceptions.exception_handler",
+    "UNAUTHENTICATED_USER": None,
+    # OPTIONS is a method like others, not a way to read our docstrings.
+    "DEFAULT_METADATA_CLASS": None,
+}
+
+# --- storage and messages --------------------------------------------------------------------------------------------
+
+DATABASES = databases(env)
+CHANNEL_LAYERS = messaging.channel_layers(env)
+
+CELERY_BROKER_URL = messaging.broker_url(env)
+CELERY_BROKER_TRANSPORT_OPTIONS = messaging.broker_transport_options(env)
+CELERY_BROKER_CONNECTION_TIMEOUT = 2
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
+CELERY_TASK_DEFAULT_QUEUE = messaging.QUEUE
+# A message only says that there is work; rows are the queue. So nothing is kept, repeated or answered.
+CELERY_TASK_DEFAULT_DELIVERY_MODE = "transient"
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_WORKER_POOL = "threads"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+
+# --- the server's own ------------------------------------------------------------------------------------------------
+
+RESPONSES_VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
+RESPONSES_TEAM = env.team
+RESPONSES_HOST = env.host
+RESPONSES_PORT = env.port
+RESPONSES_BOUND_TO_LOOPBACK = env.bound_to_loopback
+RESPONSES_CORS_ORIGINS = env.cors_origins
+RESPONSES_DATA_DIR = env.data_dir
+RESPONSES_STORE_DEFAULT = env.store_default
+RESPONSES_STORE_TTL_SECONDS = env.store_ttl_seconds
+RESPONSES_STORE_MAX_ENTRIES = env.store_max_entries
+RESPONSES_STORE_MAX_BYTES = env.store_max_bytes
+RESPONSES_ENTRY_MAX_BYTES = env.entry_max_bytes
+RESPONSES_PROJECT_MAX_ENTRIES = env.project_max_entries
+RESPONSES_PROJECT_MAX_BYTES = env.project_max_bytes
+RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = env.conversation_store_max_entries
+RESPONSES_CONVERSATION_STORE_MAX_BYTES = env.conversation_store_max_bytes
+RESPONSES_ASSEMBLY_MAX_BYTES = env.assembly_max_bytes
+RESPONSES_ISOLATION = env.isolation
+RESPONSES_CONVERSATION_STORE_TTL_SECONDS = env.conversation_store_ttl_seconds
+RESPONSES_BODY_MAX_BYTES = env.body_max_bytes
+RESPONSES_HOSTED_TOOLS = env.hosted_tools
+RESPONSES_SCHEMA_MAX_BYTES = env.schema_max_bytes
+RESPONSES_SCHEMA_MAX_NODES = env.schema_max_nodes
+RESPONSES_SCHEMA_MAX_DEPTH = env.schema_max_depth
+RESPONSES_VALIDATION_MAX_NODES = env.validation_max_nodes
+RESPONSES_VALIDATION_MAX_DEPTH = env.validation_max_depth
+RESPONSES_VALIDATION_SECONDS = env.validation_seconds
+RESPONSES_MAX_QUEUE = env.max_queue
+RESPONSES_DEFAULT_MODEL = env.default_model
+RESPONSES_MODELS = env.models
+RESPONSES_ENGINE = env.engine
+RESPONSES_SCRIPTED_TOKEN_SECONDS = env.scripted_token_seconds
+RESPONSES_BATCH_SIZE = env.batch_size
+RESPONSES_PREFILL_STEP = env.prefill_step
+RESPONSES_CLAIM_AHEAD = env.claim_ahead
+RESPONSES_PROMPT_CACHE_MAX_BYTES = env.prompt_cache_max_bytes
+RESPONSES_REASONING_ECHO_MAX_BYTES = env.reasoning_echo_max_bytes
+RESPONSES_LEASE_SECONDS = env.lease_seconds
+RESPONSES_SWEEP_SECONDS = env.sweep_seconds
+RESPONSES_KEEPALIVE_SECONDS = env.keepalive_seconds
+RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS = env.stream_write_timeout_seconds
+RESPONSES_FOREGROUND_TIMEOUT_SECONDS = env.foreground_timeout_seconds
+RESPONSES_LOG_LEVEL = env.log_level
+RESPONSES_LOG_FORMAT = env.log_format

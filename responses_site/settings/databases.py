@@ -1,0 +1,32 @@
+"""Where data is kept: SQLite for one process, PostgreSQL for a team."""
+
+from typing import Any
+
+import environ
+
+from responses_site.env import Environment
+
+SQLITE_OPTIONS = {
+    # Readers never wait for the writer, and a writer takes its lock at once instead of failing on an upgrade. What is
+    # deleted is overwritten: a request with `store: false` leaves nothing of its content in the file.
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;",
+    "transaction_mode": "IMMEDIATE",
+    "timeout": 20,
+}
+POSTGRESQL_POOL = {"min_size": 1, "max_size": 16, "timeout": 10}
+
+
+def databases(environment: Environment) -> dict[str, dict[str, Any]]:
+    """Django's `DATABASES`."""
+    if environment.database_url:
+        config: dict[str, Any] = dict(environ.Env.db_url_config(environment.database_url))
+    else:
+        config = {"ENGINE": "django.db.backends.sqlite3", "NAME": environment.data_dir / "responses.sqlite3"}
+    options = dict(config.pop("OPTIONS", {}))
+    if environment.postgresql:
+        # The pool keeps the connections, so Django must not (CONN_MAX_AGE).
+        config |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": POSTGRESQL_POOL, **options}}
+    else:
+        # Opening a file and setting it up costs more than most queries, so threads keep their connection.
+        config |= {"CONN_MAX_AGE": None, "OPTIONS": {**SQLITE_OPTIONS, **options}}
+    return {"default": config}

@@ -1,0 +1,20 @@
+"""Reads the environment once for the settings, and ends the start with one line when a value is bad."""
+
+import os
+import sys
+
+from responses_site.data_dir import load_or_create_secret_key, make_data_dir
+from responses_site.env import Environment, SettingError, unknown_names
+
+
+def read_environment() -> tuple[Environment, str]:
+    """The settings and the secret key; every program that loads the settings stops here when they can't be used."""
+    try:
+        environment = Environment.read(os.environ)
+        make_data_dir(environment.data_dir)
+        secret_key = environment.secret_key or load_or_create_secret_key(environment.data_dir)
+    except SettingError as error:
+        sys.exit(f"error: {error}")
+    for sentence in unknown_names(os.environ):
+        print(f"warning: {sentence}", file=sys.stderr)
+    return environment, secret_key
