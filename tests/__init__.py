@@ -1,0 +1,1 @@
+"""The tests: `make test` runs them all, `tests/conftest.py` finds the services that they need."""

@@ -1,0 +1,1 @@
+"""The admin, through Django's test client and a real browser."""

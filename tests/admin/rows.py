@@ -1,0 +1,94 @@
+"""Rows as the server writes them, for pages to show."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.utils import timezone
+
+from responses_api.ids import new_id
+from responses_api.models import ApiKey, Process, Project, Response
+from responses_api.protocol import initial_response, input_items, parse_create
+from responses_api.services.announce_process import Announcement, announce_models, announce_process
+from responses_api.services.create_project import create_project
+from responses_api.services.finish_response import Ending, finish_response
+from responses_api.services.leases import Lease
+from responses_api.services.prepare_generation import with_ids
+
+MODEL = "scripted"
+WORKER = "worker_test"
+
+
+def make_project(name: str = "team") -> Project:
+    """The project of that name."""
+    return Project.objects.filter(name=name).first() or create_project(name=name)
+
+
+def start_response(
+    text: Any, *, project: Project, key: ApiKey | None = None, previous: Response | None = None, **parameters: Any
+) -> Response:
+    """A response that a worker is writing."""
+    payload = {"model": MODEL, "input": text, **parameters}
+    request = parse_create(payload)
+    public_id = new_id("resp_")
+    created = timezone.now()
+    body = initial_response(
+        request, id=public_id, created_at=int(created.timestamp()), model=MODEL, temperature=0.5, top_p=0.9, store=True
+    )
+    return Response.objects.create(
+        public_id=public_id,
+        project=project,
+        key=key,
+        model=MODEL,
+        status="in_progress",
+        worker=WORKER,
+        attempt=1,
+        created_at=created,
+        parent_id=previous.turn_id if previous else None,
+        previous_response_id=previous.public_id if previous else "",
+        request=orjson.dumps(payload).decode(),
+        body=orjson.dumps(body).decode(),
+    )
+
+
+def answer(row: Response, text: str, *, status: str = "completed") -> Response:
+    """The same response when it has ended."""
+    request = parse_create(orjson.loads(row.request))
+    part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
+    message = {"id": new_id("msg_"), "type": "message", "role": "assistant", "status": status, "content": [part]}
+    body = {**row.body_dict(), "status": status, "output": [message]}
+    ending = Ending(
+        response=body,
+        input_items=with_ids(input_items(request), taken=()),
+        completed_at=row.created_at + timedelta(seconds=2),
+        input_tokens=1234,
+        cached_tokens=1000,
+        output_tokens=41,
+        first_token_ms=1000,
+    )
+    lease = Lease(response=row.pk, public_id=row.public_id, worker=WORKER, attempt=1)
+    assert finish_response(lease=lease, ending=ending)
+    return Response.objects.get(pk=row.pk)
+
+
+def make_response(text: Any, said: str, *, project: Project, status: str = "completed", **kwargs: Any) -> Response:
+    """A response that has ended."""
+    return answer(start_response(text, project=project, **kwargs), said, status=status)
+
+
+def make_worker(name: str = WORKER, model: str = MODEL) -> None:
+    """A live worker that offers one model."""
+    offer = {
+        "name": model,
+        "aliases": ["also"],
+        "digest": "sha256:00",
+        "context_length": 4096,
+        "temperature": 1.0,
+        "top_p": 1.0,
+        "created": 1,
+        "weights": "fp32",
+        "source": "test",
+        "size_bytes": 1,
+    }
+    announce_models([offer])
+    announce_process(Announcement(id=name, kind=Process.Kind.WORKER, slots=4, offers=[offer]))

@@ -1,0 +1,1 @@
+"""What surrounds the API: CORS, status, metrics."""

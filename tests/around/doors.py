@@ -1,0 +1,14 @@
+"""Both doors of the server in this process: the ASGI application behind httpx."""
+
+from typing import Any
+
+import httpx
+
+from responses_site.asgi import application
+
+
+def browser(**headers: str) -> httpx.AsyncClient:
+    """A client of the application, without a server."""
+    app: Any = application
+    transport = httpx.ASGITransport(app)
+    return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)

@@ -1,0 +1,234 @@
+"""`/v1/status` and `/metrics`: true over all processes, and nobody's name in them."""
+
+import re
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError
+from django.db.models.functions import Now
+from django.test import Client
+
+from responses_api import counting
+from responses_api.counting import DURATION, FAMILIES, OUTPUT_TOKENS, count, observe, take_counts
+from responses_api.errors import NotFound
+from responses_api.models import Counter, Item, Process, Response, UsageRecord
+from responses_api.selectors.responses import get_response
+from responses_api.services import publish_counts as publishing
+from responses_api.services.announce_process import Announcement, announce_process, forget_process
+from responses_api.services.authenticate import default_project
+from responses_api.services.create_key import create_key
+from responses_api.services.delete_response import delete_response
+from responses_api.services.expire_responses import expire_responses
+from responses_api.services.publish_counts import publish_counts
+from tests.admin.rows import make_project, start_response
+from tests.turns import MODEL, Conversationalist
+
+from .doors import browser
+
+pytestmark = pytest.mark.django_db
+
+OFFER = {
+    "name": MODEL, "aliases": [], "digest": "test", "context_length": 10, "temperature": 1.0, "top_p": 1.0, "created": 0
+}  # fmt: skip
+SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (\d+(\.\d+)?(e-?\d+)?)')
+
+
+@pytest.fixture(autouse=True)
+def nothing_counted() -> Iterator[None]:
+    """Other tests count too."""
+    take_counts()
+    yield
+    take_counts()
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    return Conversationalist.make()
+
+
+def status(client: Client) -> dict[str, Any]:
+    answer = client.get("/v1/status")
+    assert answer.status_code == 200
+    value: dict[str, Any] = answer.json()
+    return value
+
+
+def metrics(client: Client) -> dict[str, float]:
+    """Every sample by its series; each line has the format's form."""
+    answer = client.get("/metrics")
+    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+    found: dict[str, float] = {}
+    for line in answer.content.decode().splitlines():
+        if not line.startswith(("# HELP ", "# TYPE ")):
+            sample = SAMPLE.fullmatch(line)
+            assert sample is not None, line
+            found[sample[1] + (sample[2] or "")] = float(sample[4])
+    return found
+
+
+def test_a_server_at_rest(client: Client, someone: Conversationalist, settings: Any) -> None:
+    """Version, models, workers, dialects; zeros."""
+    shown = status(client)
+    assert shown["version"] == settings.RESPONSES_VERSION == "0.1.0"
+    assert shown["dialects"] == ["responses"]
+    assert (shown["running"], shown["waiting"]) == (0, 0)
+    (model,) = shown["models"]
+    assert (model["id"], model["aliases"]) == (MODEL, ["smollm2-135m"])
+    (worker,) = shown["workers"]
+    assert (worker["models"], worker["slots"], worker["running"]) == ([MODEL], 8, 0)
+    assert set(shown["store"].values()) == {0}
+    assert shown["uptime_seconds"] >= 0
+
+
+def test_it_is_served_without_v1_too(client: Client, someone: Conversationalist) -> None:
+    """As every endpoint; other methods are refused."""
+    assert client.get("/status").json()["object"] == "server.status"
+    assert client.get("/v1/metrics").status_code == 200
+    assert client.post("/status").status_code == 405
+
+
+def test_both_need_a_key_once_there_is_one(client: Client) -> None:
+    """Liveness does not."""
+    secret = create_key(project=default_project(), name="laptop")[1]
+    for path in ("/v1/status", "/status", "/metrics"):
+        assert client.get(path).status_code == 401
+        assert client.get(path, headers={"x-api-key": secret}).status_code == 200
+    assert client.get("/healthz").status_code == 200
+
+
+def test_the_store_is_counted_as_it_fills_and_empties(client: Client, someone: Conversationalist) -> None:
+    """Entries, bytes to the byte, writes, hits, misses, expiries."""
+    first = someone.turn("hällo")
+    second = someone.turn("again", previous=first)
+    someone.turn("forget this", store=False)
+    store = status(client)["store"]
+    texts = [*Item.objects.values_list("payload", flat=True), *Response.objects.values_list("body", flat=True)]
+    assert store["bytes"] == sum(len(text.encode()) for text in texts)
+    assert (store["entries"], store["writes"], store["hits"], store["misses"]) == (2, 2, 1, 0)
+    get_response(caller=someone.caller, response_id=first)
+    with pytest.raises(NotFound):
+        get_response(caller=someone.caller, response_id="resp_unknown")
+    delete_response(caller=someone.caller, response_id=first)
+    Response.objects.filter(public_id=second).update(expires_at=Now() - timedelta(seconds=1))
+    with pytest.raises(NotFound):
+        get_response(caller=someone.caller, response_id=second)
+    assert expire_responses() == 1
+    store = status(client)["store"]
+    assert (store["entries"], store["bytes"], store["hits"], store["misses"]) == (0, 0, 2, 2)
+    assert (store["writes"], store["expiries"], store["evictions"], store["refusals"]) == (2, 1, 0, 0)
+
+
+def test_what_runs_and_waits_is_summed_over_workers(client: Client, someone: Conversationalist) -> None:
+    """Up to its slots a worker's jobs run; the rest wait, as do those of nobody and of a worker that is gone."""
+    project = make_project()
+    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=1, offers=[OFFER]))
+    announce_process(Announcement(id="gone", kind=Process.Kind.WORKER, slots=9, offers=[OFFER]))
+    Process.objects.filter(pk="gone").update(heartbeat_at=Now() - timedelta(hours=1))
+    for worker in (someone.worker, someone.worker, "small", "small", "small", "gone", ""):
+        row = start_response("hi", project=project)
+        Response.objects.filter(pk=row.pk).update(status="queued", worker=worker)
+    shown = status(client)
+    assert (shown["running"], shown["waiting"]) == (3, 4)
+    assert sorted((one["running"], one["waiting"]) for one in shown["workers"]) == [(1, 2), (2, 0)]
+    figures = metrics(client)
+    assert (figures["mlx_responses_running"], figures["mlx_responses_waiting"]) == (3, 4)
+    assert (figures["mlx_responses_slots"], figures["mlx_responses_workers"]) == (9, 2)
+
+
+def test_generations_are_counted_by_status_and_in_tokens(client: Client, someone: Conversationalist) -> None:
+    """The families agree with the accounting."""
+    first = someone.turn("one")
+    someone.turn("two", previous=first)
+    someone.turn("three", store=False)
+    figures = metrics(client)
+    assert figures['mlx_responses_generations_total{status="completed"}'] == 3
+    records = UsageRecord.objects.all()
+    assert figures["mlx_responses_input_tokens_total"] == sum(record.input_tokens for record in records)
+    assert figures["mlx_responses_output_tokens_total"] == 3
+    assert figures["mlx_responses_cached_tokens_total"] == 0
+    assert figures["mlx_responses_duration_seconds_count"] == 3
+    assert figures["mlx_responses_store_entries"] == 2
+
+
+def test_a_histogram_counts_each_value_in_every_bucket_above_it(client: Client) -> None:
+    """On a bound, between two, and above all."""
+    for seconds in (0.05, 0.3, 7.5, 9999.0):
+        observe(DURATION, seconds)
+    figures = metrics(client)
+    family = DURATION.name
+    buckets = [figures[f'{family}_bucket{{le="{bound:g}"}}'] for bound in DURATION.buckets]
+    assert buckets == [1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3]
+    assert figures[family + '_bucket{le="+Inf"}'] == figures[family + "_count"] == 4
+    assert figures[family + "_sum"] == pytest.approx(10006.85)
+
+
+def test_every_family_is_described_once(client: Client) -> None:
+    """Help and type before the first sample, also of what has not happened yet."""
+    lines = client.get("/metrics").content.decode().splitlines()
+    names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
+    assert len(names) == len(set(names))
+    assert {family.name for family in FAMILIES} <= set(names)
+    assert [line.split()[2] for line in lines if line.startswith("# HELP")] == names
+
+
+def test_counts_of_several_processes_add_up_and_outlive_them(client: Client) -> None:
+    """Each heartbeat tells what is new; an end in order tells the rest."""
+    count(OUTPUT_TOKENS, 5)
+    announce_process(Announcement(id="one", kind=Process.Kind.WEB))
+    announce_process(Announcement(id="one", kind=Process.Kind.WEB))
+    count(OUTPUT_TOKENS, 2)
+    forget_process("one")
+    Counter.objects.create(name=counting.INPUT_TOKENS.name, value=3)  # by another process
+    count(counting.INPUT_TOKENS, 4)
+    figures = metrics(client)
+    assert (figures[OUTPUT_TOKENS.name], figures[counting.INPUT_TOKENS.name]) == (7, 7)
+
+
+def test_what_can_not_be_told_is_told_later() -> None:
+    """A database that is away loses no count."""
+    count(OUTPUT_TOKENS, 5)
+    with patch.object(publishing, "ADD", "INSERT INTO nowhere VALUES (%s, %s)"), pytest.raises(DatabaseError):
+        publish_counts()
+    count(OUTPUT_TOKENS, 1)
+    publish_counts()
+    assert Counter.objects.get(name=OUTPUT_TOKENS.name).value == 6
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_requests_are_counted_by_class() -> None:
+    """A path never becomes a label."""
+    await sync_to_async(Conversationalist.make)()
+    async with browser() as page:
+        for path in ("/v1/models", "/models/x", "/responses/resp_secret", "/v1/whatever", "/healthz", "/admin/login/"):
+            await page.get(path)
+        await page.post("/responses", json={"input": 1})
+        await page.post("/v1/responses", json={"input": 1, "stream": True})
+        text = (await page.get("/metrics")).text
+    assert "secret" not in text
+    assert "whatever" not in text
+    lines = [line for line in text.splitlines() if line.startswith("mlx_responses_http_requests_total")]
+    name = "mlx_responses_http_requests_total"
+    assert sorted(lines) == [
+        f'{name}{{route="admin",status="2xx"}} 1',
+        f'{name}{{route="create",status="4xx"}} 2',
+        f'{name}{{route="health",status="2xx"}} 1',
+        f'{name}{{route="models",status="2xx"}} 1',
+        f'{name}{{route="models",status="4xx"}} 1',
+        f'{name}{{route="other",status="4xx"}} 1',
+        f'{name}{{route="responses",status="4xx"}} 1',
+    ]
+
+
+def test_no_name_of_anyone_is_shown(client: Client, someone: Conversationalist) -> None:
+    """Neither a project, nor a key, nor what was said."""
+    project = make_project("zebra")
+    secret = create_key(project=project, name="giraffe")[1]
+    someone.turn("an elephant")
+    for path in ("/status", "/metrics"):
+        text = client.get(path, headers={"x-api-key": secret}).content.decode()
+        for word in ("zebra", "giraffe", "elephant", project.public_id, secret[:8], "resp_"):
+            assert word not in text

@@ -1,0 +1,1 @@
+"""The Conversations API without a server."""

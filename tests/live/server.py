@@ -1,0 +1,174 @@
+"""A server as users start it: `manage.py serve` or `manage.py team` as processes of their own."""
+
+import itertools
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from openai import OpenAI
+
+from responses_site.setting_kinds import BASE_DIR
+
+START_SECONDS = 60.0
+STOP_SECONDS = 40.0
+
+
+def free_ports(count: int) -> int:
+    """The first of ``count`` ports in a row that nobody listens on."""
+    while True:
+        first = 20_000 + secrets.randbelow(20_000)
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as probe:
+                    probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                    probe.bind(("127.0.0.1", port))
+        except OSError:
+            continue
+        return first
+
+
+@dataclass(kw_only=True)
+class LiveServer:
+    """A running server. ``urls`` has a base URL for each web process."""
+
+    command: list[str]
+    data_dir: Path
+    settings: dict[str, str] = field(default_factory=dict)
+    web: int = 1
+    port: int = 0
+    process: "subprocess.Popen[bytes] | None" = None
+    _clients: dict[tuple[str, int], OpenAI] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.port = self.port or free_ports(self.web)
+        self.log = self.data_dir / "server.log"
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What the server's processes, and commands beside it, are given."""
+        return {
+            "PATH": os.environ["PATH"],
+            "HOME": os.environ.get("HOME", "/"),
+            "DJANGO_SETTINGS_MODULE": "responses_site.settings",
+            "RESPONSES_DATA_DIR": str(self.data_dir),
+            "RESPONSES_ENGINE": "scripted",
+            "PORT": str(self.port),
+            **self.settings,
+        }
+
+    @property
+    def urls(self) -> list[str]:
+        return [f"http://127.0.0.1:{self.port + index}/v1" for index in range(self.web)]
+
+    @property
+    def url(self) -> str:
+        return self.urls[0]
+
+    def client(self, *, key: str = "any", web: int = 0) -> OpenAI:
+        """The SDK, without its retries: a test wants to see the first answer. Closed with the server."""
+        if (key, web) not in self._clients:
+            self._clients[key, web] = OpenAI(base_url=self.urls[web], api_key=key, max_retries=0, timeout=30)
+        return self._clients[key, web]
+
+    def http(self, *, key: str = "", web: int = 0) -> httpx.Client:
+        """Plain HTTP."""
+        headers = {"authorization": f"Bearer {key}"} if key else {}
+        return httpx.Client(base_url=self.urls[web], headers=headers, timeout=30)
+
+    def start(self) -> None:
+        """Start it and wait until every web process is ready."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, *self.command],
+                cwd=BASE_DIR,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        deadline = time.monotonic() + START_SECONDS
+        for url in self.urls:
+            while not self._is_ready(url):
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    raise AssertionError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
+                time.sleep(0.05)
+
+    def _is_ready(self, url: str) -> bool:
+        try:
+            return httpx.get(url.removesuffix("/v1") + "/readyz", timeout=5).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """End it and return its status."""
+        assert self.process is not None
+        for client in self._clients.values():
+            client.close()
+        self._clients.clear()
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            return self.process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise
+
+    def kill(self) -> None:
+        """End it, and all it has started, without warning."""
+        assert self.process is not None
+        listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
+        for pid in (self.process.pid, *map(int, listed.stdout.split())):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+
+    def manage(self, *arguments: str) -> str:
+        """Run a command beside the server; what it printed."""
+        done = subprocess.run(
+            [sys.executable, "manage.py", *arguments],
+            cwd=BASE_DIR,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    def make_key(self, project: str) -> str:
+        """A key of a project."""
+        return self.manage("key", "--name", "test", "--project", project).splitlines()[-1]
+
+
+_redis_databases = itertools.cycle(range(1, 16))
+"""Servers with one broker would take each other's messages, and wait for the next sweep."""
+
+
+def embedded(data_dir: Path, **settings: str) -> LiveServer:
+    """The embedded shape."""
+    return LiveServer(command=["manage.py", "serve"], data_dir=data_dir, settings=settings)
+
+
+def team(data_dir: Path, *, database_url: str, redis_url: str, **settings: str) -> LiveServer:
+    """The team shape with two web and two worker processes."""
+    return LiveServer(
+        command=["manage.py", "team", "--web", "2", "--workers", "2"],
+        data_dir=data_dir,
+        web=2,
+        settings={
+            "DATABASE_URL": database_url,
+            "REDIS_URL": urlsplit(redis_url)._replace(path=f"/{next(_redis_databases)}").geturl(),
+            "RESPONSES_SECRET_KEY": secrets.token_urlsafe(48),
+            **settings,
+        },
+    )

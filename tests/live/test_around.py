@@ -1,0 +1,124 @@
+"""Status, metrics and CORS of running servers: every web process tells the same."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from .conftest import running
+from .server import LiveServer
+from .test_errors import check_envelope
+
+PAGE = "https://chat.example.com"
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
+    """Whether ``condition`` comes true in time."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def status(server: LiveServer, web: int = 0) -> dict[str, Any]:
+    with server.http(web=web) as http:
+        value: dict[str, Any] = http.get("/status").raise_for_status().json()
+    return value
+
+
+def metrics(server: LiveServer, web: int = 0) -> dict[str, float]:
+    with server.http(web=web) as http:
+        lines = http.get("/metrics").raise_for_status().text.splitlines()
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
+
+
+def test_every_web_process_tells_of_all(server: LiveServer) -> None:
+    """What was answered by one is in the figures of each, generations and requests alike."""
+    workers = 1 if server.web == 1 else 2
+    before = metrics(server)
+    for web in range(server.web):
+        server.client(web=web).responses.create(input="hi", model="smollm2-135m")
+    created, completed = (
+        'mlx_responses_http_requests_total{route="create",status="2xx"}',
+        'mlx_responses_generations_total{status="completed"}',
+    )
+    for web in range(server.web):
+
+        def told(web: int = web) -> bool:
+            after = metrics(server, web)
+            return all(after[name] - before.get(name, 0) == server.web for name in (created, completed))
+
+        assert eventually(told), metrics(server, web)
+        shown = status(server, web)
+        assert len(shown["workers"]) == workers
+        assert shown["store"]["entries"] >= server.web
+        assert shown["store"]["bytes"] > 0
+        assert metrics(server, web)["mlx_responses_first_token_seconds_count"] >= server.web
+
+
+@pytest.fixture(params=["embedded"])
+def slow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveServer]:
+    """One slot, twenty tokens a second."""
+    yield from running(request, tmp_path, RESPONSES_SCRIPTED_TOKEN_SECONDS="0.05", RESPONSES_BATCH_SIZE="1")
+
+
+def test_what_runs_is_shown_and_is_gone_when_its_client_has_left(slow: LiveServer) -> None:
+    """Within a second: the slot is free and nothing waits."""
+    opened = threading.Event()
+    leave = threading.Event()
+
+    def read(*, first: bool) -> None:
+        body = {"input": "word " * 400, "stream": True}
+        with slow.http() as http, contextlib.suppress(httpx.ReadTimeout):
+            # The second waits for its headers: it leaves by a timeout.
+            timeout = httpx.Timeout(30, read=30 if first else 3)
+            with http.stream("POST", "/responses", json=body, timeout=timeout) as answer:
+                opened.set()
+                for _ in answer.iter_bytes():
+                    if leave.is_set():
+                        return
+
+    readers = [threading.Thread(target=read, kwargs={"first": first}) for first in (True, False)]
+    readers[0].start()
+    assert opened.wait(10)
+    readers[1].start()
+    assert eventually(lambda: (status(slow)["running"], status(slow)["waiting"]) == (1, 1)), status(slow)
+    leave.set()
+    for reader in readers:
+        reader.join()
+    assert eventually(lambda: status(slow)["running"] + status(slow)["waiting"] == 0, 1.0), status(slow)
+
+
+def test_status_and_metrics_need_a_key_where_keys_exist(keyed_server: LiveServer) -> None:
+    """The answer without one is every endpoint's; liveness needs none."""
+    key = keyed_server.make_key("watch")
+    root = keyed_server.url.removesuffix("/v1")
+    for address in (keyed_server.url + "/status", root + "/status", root + "/metrics"):
+        check_envelope(httpx.get(address), 401, "invalid_api_key")
+        assert httpx.get(address, headers={"authorization": f"Bearer {key}"}).status_code == 200
+    assert httpx.get(root + "/healthz").status_code == 200
+
+
+@pytest.fixture(params=["embedded"])
+def open_to_a_page(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveServer]:
+    yield from running(request, tmp_path, RESPONSES_CORS_ORIGINS=PAGE)
+
+
+def test_a_page_of_another_origin_streams_if_it_may(open_to_a_page: LiveServer) -> None:
+    """A preflight, then a stream whose answer names the page's origin; a foreign page gets no header."""
+    asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,x-stainless-os"}
+    with open_to_a_page.http() as http:
+        preflight = http.options("/responses", headers={"origin": PAGE, **asked})
+        assert preflight.status_code == 204
+        assert preflight.headers["access-control-allow-headers"] == "authorization, x-stainless-os"
+        for origin in (PAGE, "https://evil.example"):
+            answer = http.post("/responses", json={"input": "hi", "stream": True}, headers={"origin": origin})
+            assert "response.completed" in answer.text
+            assert answer.headers.get("access-control-allow-origin") == (PAGE if origin == PAGE else None)

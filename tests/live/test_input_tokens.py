@@ -1,0 +1,81 @@
+"""Counting: what `/responses/input_tokens` says is what `usage.input_tokens` will be."""
+
+from typing import Any
+
+import pytest
+from openai import BadRequestError, NotFoundError
+
+from .server import LiveServer
+from .test_errors import check_envelope
+
+INPUTS: list[dict[str, Any]] = [
+    {"input": "How long is this?"},
+    {"input": "日本語 👩‍👩‍👧‍👦", "instructions": "Count the characters."},
+    {
+        "input": [
+            {"role": "user", "content": "one"},
+            {"role": "assistant", "content": "two"},
+            {"role": "user", "content": ""},
+        ]
+    },
+    {"input": [{"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Be kind."}]}]},
+]
+
+
+@pytest.mark.parametrize("asked", INPUTS, ids=lambda asked: str(asked)[:30])
+def test_the_count_is_the_usage(server: LiveServer, asked: dict[str, Any]) -> None:
+    """For every form of input, on every web process."""
+    for web in range(server.web):
+        client = server.client(web=web)
+        counted = client.responses.input_tokens.count(model="smollm2-135m", **asked)
+        used = client.responses.create(model="smollm2-135m", **asked)
+        assert used.usage is not None
+        assert counted.input_tokens == used.usage.input_tokens
+        assert counted.object == "response.input_tokens"
+
+
+def test_a_chain_and_its_replay_count_alike(server: LiveServer) -> None:
+    """History counts by `previous_response_id` as it does when a client sends it whole."""
+    client = server.client()
+    first = client.responses.create(model="smollm2-135m", input="first question")
+    chained = client.responses.input_tokens.count(
+        model="smollm2-135m", input="second question", previous_response_id=first.id
+    )
+    replayed = client.responses.input_tokens.count(
+        model="smollm2-135m",
+        input=[
+            {"role": "user", "content": "first question"},
+            {"role": "assistant", "content": first.output_text},
+            {"role": "user", "content": "second question"},
+        ],
+    )
+    assert chained.input_tokens == replayed.input_tokens
+
+
+def test_what_can_t_be_counted_is_refused(server: LiveServer) -> None:
+    """The refusals of a create request, and one for parameters that decide nothing here."""
+    client = server.client()
+    with pytest.raises(NotFoundError):
+        client.responses.input_tokens.count(model="no-such-model", input="a")
+    with pytest.raises(BadRequestError) as refused:
+        client.responses.input_tokens.count(model="smollm2-135m", input="a", previous_response_id="resp_unknown")
+    assert refused.value.code == "previous_response_not_found"
+    with server.http() as http:
+        path = "/responses/input_tokens"
+        check_envelope(http.post(path, json={"input": "a", "stream": True}), 400, "unknown_parameter", "stream")
+        check_envelope(http.post(path, json={"input": "a " * 140_000}), 400, "context_length_exceeded", "input")
+        check_envelope(http.post(path, content=b"{"), 400, "invalid_json")
+        check_envelope(http.get(path), 405, "method_not_allowed")
+
+
+def test_what_is_far_too_long_is_refused_at_once(server: LiveServer) -> None:
+    """By its bytes, and by the number of its items, before anything is tokenised; what to count is one message."""
+    with server.http() as http:
+        longest = http.post("/responses/input_tokens", json={"input": "word " * 6_000_000})
+        check_envelope(longest, 413, "request_too_large")
+        for path, words in (("/responses", 6_000_000), ("/responses/input_tokens", 1_500_000)):
+            long = http.post(path, json={"input": "word " * words})
+            check_envelope(long, 400, "context_length_exceeded", param="input")
+            many = http.post(path, json={"input": [{"role": "user", "content": ""}] * 20_001})
+            check_envelope(many, 400, "invalid_value", param="input")
+            assert "20000" in many.json()["error"]["message"]

@@ -1,0 +1,81 @@
+"""Clients that leave: their generation stops, its slot is free, and nothing of it is stored."""
+
+import socket
+import time
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.perf.latency import request_bytes
+
+from .server import LiveServer
+
+LONG = "[[slow: 0.05]][[tokens: 2000]]"
+COUNT_ACTIVE = (
+    "from responses_api.models import Response; from responses_api.models.response import ACTIVE;"
+    "print(Response.objects.filter(status__in=ACTIVE).count())"
+)
+
+
+def open_request(server: LiveServer, *, stream: bool) -> socket.socket:
+    """Send a request that takes long, and read what comes until it runs."""
+    host, port, request = request_bytes(server.url, {"input": LONG, "stream": stream})
+    connection = socket.create_connection((host, port), timeout=20)
+    connection.sendall(request)
+    if stream:
+        received = b""
+        while received.count(b"output_text.delta") < 3:
+            received += connection.recv(65536)
+    else:
+        time.sleep(0.5)
+    return connection
+
+
+def active(server: LiveServer) -> int:
+    """Jobs that have not ended."""
+    return int(server.manage("shell", "-v", "0", "-c", COUNT_ACTIVE).split()[-1])
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_stops_its_generation(server: LiveServer, *, stream: bool) -> None:
+    """The row is gone soon after the connection is; the next request is served."""
+    with open_request(server, stream=stream):
+        assert active(server) == 1
+    deadline = time.monotonic() + 10
+    while active(server):
+        assert time.monotonic() < deadline
+    with server.http() as http:
+        assert http.post("/responses", json={"input": "next"}).status_code == 200
+
+
+def test_a_running_foreground_response_is_not_there_yet(server: LiveServer) -> None:
+    """Its id is 404 for GET while it runs, and 409 for what would change or continue it."""
+    with server.http() as http, http.stream("POST", "/responses", json={"input": LONG, "stream": True}) as answer:
+        lines = answer.iter_lines()
+        opening = next(line for line in lines if line.startswith("data: "))
+        response_id = httpx.Response(200, content=opening.removeprefix("data: ")).json()["response"]["id"]
+        with server.http() as other:
+            assert other.get(f"/responses/{response_id}").status_code == 404
+            refused = other.delete(f"/responses/{response_id}")
+            assert refused.status_code == 409
+            assert refused.headers["x-should-retry"] == "false"
+            chained = other.post("/responses", json={"input": "go on", "previous_response_id": response_id})
+            assert chained.status_code == 409
+            assert "in" in chained.json()["error"]["message"]
+
+
+def test_a_reader_that_does_not_read_is_cut_off(server: LiveServer) -> None:
+    """A stalled reader loses its connection after the write time-out, and its generation stops."""
+    parts = urlsplit(server.url)
+    assert parts.hostname
+    assert parts.port
+    host, port, request = request_bytes(server.url, {"input": "[[tokens: 60000]]", "stream": True})
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.connect((host, port))
+        connection.sendall(request)
+        deadline = time.monotonic() + 30
+        while active(server):
+            assert time.monotonic() < deadline, "the generation goes on for a reader that takes nothing"
+            time.sleep(0.2)

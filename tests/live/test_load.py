@@ -1,0 +1,23 @@
+"""Many at once."""
+
+import asyncio
+
+from tests.perf.latency import JSON_REQUESTS, STREAMS, whole_answer
+
+from .server import LiveServer
+
+
+def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> None:
+    """200 JSON requests waiting and 64 streams open, spread over the web processes: each gets its whole answer."""
+
+    async def all_of_them() -> list[bool]:
+        return await asyncio.gather(
+            *(
+                whole_answer(
+                    server.urls[number % len(server.urls)], stream=number >= JSON_REQUESTS, opened=asyncio.Event()
+                )
+                for number in range(JSON_REQUESTS + STREAMS)
+            )
+        )
+
+    assert all(asyncio.run(all_of_them()))

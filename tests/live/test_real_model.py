@@ -1,0 +1,85 @@
+"""The README as a reader types it, with the real model."""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai import BadRequestError
+
+from inference import ModelEntry
+from responses_site.setting_kinds import BASE_DIR
+
+from .conftest import started
+from .server import LiveServer, embedded
+
+pytestmark = pytest.mark.real_model
+
+
+@pytest.fixture(scope="module")
+def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """`make serve` with the default model, which is there already."""
+    data_dir = tmp_path_factory.mktemp("real")
+    (data_dir / "models").symlink_to(default_model.path.parent)
+    yield from started(embedded(data_dir, RESPONSES_ENGINE="mlx"))
+
+
+def snippets(language: str) -> str:
+    """The README's code in one language, in order."""
+    text = (BASE_DIR / "README.md").read_text(encoding="utf-8")
+    return "\n".join(re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL))
+
+
+@pytest.mark.timeout(500)  # the answers are as long as the model likes
+def test_the_readme_s_snippets_work_as_pasted(real_server: LiveServer, tmp_path: Path) -> None:
+    """Sync, streaming, three turns, retrieve, input items, delete, and curl: all of it answers in English."""
+    here = f"127.0.0.1:{real_server.port}"
+    program = tmp_path / "readme.py"
+    program.write_text(snippets("python").replace("127.0.0.1:8080", here), encoding="utf-8")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "light" in done.stdout
+    assert re.search(r"^(completed|incomplete)$", done.stdout, re.MULTILINE)
+    assert done.stdout.count(" msg_") == 5
+    (command,) = re.findall(r"curl .*?\}'", snippets("sh"), re.DOTALL)
+    curl = subprocess.run(
+        ["sh", "-c", command.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert '"status":"completed"' in curl.stdout, curl.stderr
+
+
+def test_sampling_is_what_a_request_asks_for(real_server: LiveServer) -> None:
+    """A stop string cuts the same answer, a bias forces a token, a seed repeats what is penalised, an id is checked."""
+    create = real_server.client().responses.create
+    asked: dict[str, Any] = {"model": "smollm2-135m", "input": "Name a colour.", "max_output_tokens": 8}
+    whole = create(temperature=0, **asked).output_text
+    stop = whole[3:7]
+    cut = create(temperature=0, extra_body={"stop": stop}, **asked)
+    assert (cut.output_text, cut.status) == (whole[: whole.index(stop)], "completed")
+    forced = create(extra_body={"logit_bias": {"260": 100}}, **asked)
+    assert forced.output_text == " the" * 8
+    penalised = {"seed": 5, "top_k": 50, "min_p": 0.01, "frequency_penalty": 1, "repetition_penalty": 1.2}
+    first, second = (create(extra_body=penalised, **asked).output_text for _ in range(2))
+    assert first == second
+    with pytest.raises(BadRequestError) as refused:
+        create(extra_body={"logit_bias": {"49152": 1}}, **asked)
+    assert refused.value.param == "logit_bias.49152"
+
+
+def test_the_second_turn_reads_from_the_prefix_cache(real_server: LiveServer) -> None:
+    """Greedy answers repeat word for word, and a chain's second turn finds the first one's tokens in the cache."""
+    client = real_server.client()
+    first = client.responses.create(model="smollm2-135m", input="Name a colour.", temperature=0, max_output_tokens=12)
+    again = client.responses.create(model="smollm2-135m", input="Name a colour.", temperature=0, max_output_tokens=12)
+    assert first.output_text == again.output_text
+    second = client.responses.create(
+        model="smollm2-135m", input="Another one.", previous_response_id=first.id, max_output_tokens=4
+    )
+    assert second.usage is not None
+    assert first.usage is not None
+    written = first.usage.input_tokens_details.cache_write_tokens
+    assert written == first.usage.input_tokens - first.usage.input_tokens_details.cached_tokens
+    assert second.usage.input_tokens_details.cached_tokens >= first.usage.input_tokens

@@ -1,0 +1,228 @@
+"""The limits on the store through the SDK: what is evicted, refused and turned off, whichever process is asked."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from openai import APIStatusError, BadRequestError, InternalServerError, NotFoundError
+
+from .conftest import running
+from .server import LiveServer
+from .test_around import eventually, metrics, status
+from .test_errors import check_envelope
+from .test_leaving import open_request
+
+MODEL = "smollm2-135m"
+ENTRIES = 3
+
+
+@pytest.fixture(scope="module", params=["embedded", "team"])
+def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with little room for anything."""
+    yield from running(
+        request,
+        tmp_path_factory.mktemp("limited"),
+        RESPONSES_STORE_MAX_ENTRIES=str(ENTRIES),
+        RESPONSES_STORE_MAX_BYTES="100000",
+        RESPONSES_ENTRY_MAX_BYTES="20000",
+        RESPONSES_ASSEMBLY_MAX_BYTES="12000",
+        RESPONSES_CONVERSATION_STORE_MAX_ENTRIES=str(ENTRIES),
+    )
+
+
+def test_as_many_are_stored_as_may_be(limited: LiveServer) -> None:
+    """Also when many end at once on all workers: no more are left, and no fewer."""
+    before = status(limited)["store"]
+
+    def create(number: int) -> str:
+        client = limited.client(web=number % limited.web)
+        return client.responses.create(model=MODEL, input=f"number {number}").id
+
+    with ThreadPoolExecutor(8) as pool:
+        ids = list(pool.map(create, range(24)))
+    found = 0
+    for response_id in ids:
+        try:
+            assert limited.client().responses.retrieve(response_id).id == response_id
+        except NotFoundError:
+            continue
+        found += 1
+    assert found == ENTRIES
+
+    def told() -> bool:
+        store = status(limited, limited.web - 1)["store"]
+        return bool(store["evictions"] - before["evictions"] == 24 + before["entries"] - ENTRIES)
+
+    assert eventually(told), status(limited)
+    assert status(limited)["store"]["entries"] == metrics(limited)["mlx_responses_store_entries"] == ENTRIES
+
+
+def test_what_is_read_stays(limited: LiveServer) -> None:
+    """The one used longest ago goes, and what it said goes on in those that continue it."""
+    client, other = limited.client(), limited.client(web=limited.web - 1)
+    first = client.responses.create(model=MODEL, input="the secret is 73")
+    second = client.responses.create(model=MODEL, input="go on", previous_response_id=first.id)
+    third = client.responses.create(model=MODEL, input="something else")
+    other.responses.retrieve(second.id)
+    fourth = client.responses.create(model=MODEL, input="[[show-prompt]]", previous_response_id=second.id)
+    for response in (second, third, fourth):
+        assert other.responses.retrieve(response.id).id == response.id
+    with pytest.raises(NotFoundError):
+        other.responses.retrieve(first.id)
+    with pytest.raises(BadRequestError) as error:
+        client.responses.create(model=MODEL, input="go on", previous_response_id=first.id)
+    assert error.value.code == "previous_response_not_found"
+    assert "the secret is 73" in fourth.output_text
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_is_too_large_to_store_is_refused(limited: LiveServer, *, stream: bool) -> None:
+    """413 on both doors; not when it is not to be stored."""
+    with limited.http() as http:
+        body = {"input": "a" * 21_000, "stream": stream}
+        check_envelope(http.post("/responses", json=body), 413, "entry_too_large", param="input")
+        assert http.post("/responses", json={**body, "store": False}).status_code == 200
+
+
+def test_an_answer_too_large_to_store_fails(limited: LiveServer) -> None:
+    """The stream says so, and what is kept has no output; whoever waits for the whole is told too."""
+    asked: dict[str, Any] = {"model": MODEL, "input": "[[tokens: 19000]]"}
+    with limited.client().responses.create(**asked, stream=True) as events:
+        last = list(events)[-1]
+    assert last.type == "response.failed"
+    assert last.response.output == []
+    assert last.response.usage is not None
+    assert last.response.usage.output_tokens > 1000
+    kept = limited.client(web=limited.web - 1).responses.retrieve(last.response.id)
+    assert (kept.status, kept.output) == ("failed", [])
+    assert kept.error is not None
+    assert "RESPONSES_ENTRY_MAX_BYTES" in kept.error.message
+    with pytest.raises(InternalServerError, match="RESPONSES_ENTRY_MAX_BYTES"):
+        limited.client().responses.create(**asked)
+    with pytest.raises(BadRequestError, match="failed"):
+        limited.client().responses.create(model=MODEL, input="go on", previous_response_id=kept.id)
+
+
+def test_running_responses_may_not_take_the_whole_store(limited: LiveServer) -> None:
+    """429 while others run, `store: false` excepted; the request alone is too much for good."""
+    body = {"input": "[[slow: 0.05]][[tokens: 2000]]" + "a" * 17_000, "stream": True}
+    with limited.http() as http, open_request(limited, stream=True):
+        streams = [http.stream("POST", "/responses", json=body) for _ in range(5)]
+        try:
+            for stream in streams:
+                assert stream.__enter__().status_code == 200
+            refused = http.post("/responses", json={"input": "b" * 9_000})
+            check_envelope(refused, 429, "rate_limit_exceeded")
+            assert int(refused.headers["retry-after"]) >= 1
+            assert http.post("/responses", json={"input": "b" * 9_000, "store": False}).status_code == 200
+        finally:
+            for stream in streams:
+                stream.__exit__(None, None, None)
+    assert eventually(lambda: status(limited)["running"] == 0), status(limited)
+
+
+def test_a_history_beyond_the_assembly_budget_is_not_read(limited: LiveServer) -> None:
+    """503, for generating and for counting; nothing of the history is left out."""
+    client = limited.client()
+    first = client.responses.create(model=MODEL, input="[[say: ok]]" + "a" * 13_000)
+    for call in (client.responses.create, client.responses.input_tokens.count):
+        with pytest.raises(APIStatusError) as error:
+            call(model=MODEL, input="go on", previous_response_id=first.id)
+        assert error.value.status_code == 503
+        assert error.value.code == "server_overloaded"
+        assert error.value.response.headers["x-should-retry"] == "false"
+
+
+def test_as_many_conversations_as_may_be(limited: LiveServer) -> None:
+    """The one used longest ago goes."""
+    client, other = limited.client(), limited.client(web=limited.web - 1)
+    first, second, third = (client.conversations.create().id for _ in range(3))
+    other.conversations.retrieve(first)
+    client.responses.create(model=MODEL, input="hi", conversation=second)
+    client.conversations.create()
+    with pytest.raises(NotFoundError):
+        other.conversations.retrieve(third)
+    assert len(other.conversations.items.list(second).data) == 2
+    assert other.conversations.retrieve(first).id == first
+
+
+@pytest.fixture(scope="module", params=["embedded"])
+def off(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server that keeps nothing."""
+    yield from running(
+        request,
+        tmp_path_factory.mktemp("off"),
+        RESPONSES_STORE_MAX_ENTRIES="0",
+        RESPONSES_CONVERSATION_STORE_MAX_ENTRIES="0",
+    )
+
+
+def test_a_server_that_keeps_nothing(off: LiveServer) -> None:
+    """It generates; what would need a store is 400 and names the setting."""
+    client = off.client()
+    made = client.responses.create(model=MODEL, input="hi")
+    assert made.output_text == "You said: hi"
+    assert made.to_dict()["store"] is False
+    with client.responses.create(model=MODEL, input="hi", stream=True) as events:
+        assert list(events)[-1].type == "response.completed"
+    calls: list[Any] = [
+        lambda: client.responses.retrieve(made.id),
+        lambda: client.responses.delete(made.id),
+        lambda: client.responses.input_items.list(made.id),
+        lambda: client.responses.create(model=MODEL, input="hi", previous_response_id=made.id),
+        lambda: client.responses.create(model=MODEL, input="hi", previous_response_id=made.id, stream=True),
+        lambda: client.responses.input_tokens.count(model=MODEL, input="hi", previous_response_id=made.id),
+        lambda: client.responses.compact(model=MODEL, input="hi", previous_response_id=made.id),
+        lambda: client.responses.create(model=MODEL, input="hi", store=True),
+        lambda: client.conversations.create(),
+        lambda: client.conversations.retrieve("conv_1"),
+        lambda: client.conversations.update("conv_1", metadata={}),
+        lambda: client.conversations.delete("conv_1"),
+        lambda: client.conversations.items.list("conv_1"),
+        lambda: client.conversations.items.create("conv_1", items=[{"role": "user", "content": "hi"}]),
+        lambda: client.conversations.items.retrieve("msg_1", conversation_id="conv_1"),
+        lambda: client.conversations.items.delete("msg_1", conversation_id="conv_1"),
+        lambda: client.responses.create(model=MODEL, input="hi", conversation="conv_1"),
+    ]
+    for call in calls:
+        with pytest.raises(BadRequestError, match="STORE_MAX_ENTRIES"):
+            call()
+    assert status(off)["store"]["entries"] == 0
+    assert status(off)["store"]["bytes"] == 0
+
+
+@pytest.fixture(scope="module", params=["embedded"])
+def private(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    yield from running(request, tmp_path_factory.mktemp("private"), RESPONSES_ISOLATION="key")
+
+
+def test_keys_of_a_project_are_strangers_where_isolation_is_by_key(private: LiveServer) -> None:
+    """Responses, conversations and items: the other key gets what an unknown id gets."""
+    mine, other = (private.client(key=private.make_key("team")) for _ in range(2))
+    made = mine.responses.create(model=MODEL, input="secret")
+    talk = mine.conversations.create(items=[{"type": "message", "role": "user", "content": "secret"}]).id
+    item = mine.responses.input_items.list(made.id).data[0]
+    assert item.id is not None
+
+    def answer(name: str, known: str, call: Any) -> None:
+        said = []
+        for value in (known, known[:-1] + ("0" if known[-1] != "0" else "1")):
+            with pytest.raises(APIStatusError) as error:
+                call(value)
+            said.append(error.value.response.text.replace(value, ""))
+        assert said[0] == said[1], name
+
+    def ask(client: Any, **options: Any) -> Any:
+        return client.responses.create(**{"model": MODEL, "input": "hi", **options})
+
+    answer("get", made.id, other.responses.retrieve)
+    answer("delete", made.id, other.responses.delete)
+    answer("input items", made.id, other.responses.input_items.list)
+    answer("previous", made.id, lambda value: ask(other, previous_response_id=value))
+    answer("conversation", talk, lambda value: ask(other, conversation=value))
+    answer("get conversation", talk, other.conversations.retrieve)
+    answer("items", talk, other.conversations.items.list)
+    answer("delete conversation", talk, other.conversations.delete)
+    answer("reference", item.id, lambda value: ask(other, input=[{"type": "item_reference", "id": value}]))
+    assert ask(mine, previous_response_id=made.id).output_text

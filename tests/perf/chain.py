@@ -1,0 +1,124 @@
+"""What a turn costs at the end of a long chain: rows written, statements, database time.
+
+    python -m tests.perf.chain [--turns 1000] [--json]
+
+Works on the database of the settings (`DATABASE_URL`, or the data directory's SQLite), which should be a fresh one.
+Database time is that of executing and fetching; times are medians of nine turns.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+from dataclasses import asdict, dataclass
+from typing import Any
+
+EARLY, SAMPLES = 10, 9
+LIMIT_MS = 10.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChainResult:
+    """What was seen at turn 10, at the last turn, and at a branch from the middle."""
+
+    database: str
+    early_ms: float
+    late_ms: float
+    early_rows: dict[str, int]
+    late_rows: dict[str, int]
+    branch_rows: dict[str, int]
+    early_statements: int
+    late_statements: int
+    history_reads: int
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether a turn's rows and statements are the same wherever it stands."""
+        return (
+            self.early_rows == self.late_rows == self.branch_rows
+            and self.early_statements == self.late_statements
+            and self.history_reads == 1
+        )
+
+
+def run_chain(turns: int) -> ChainResult:
+    """Build a chain of so many turns, then a branch from its middle."""
+    from django.db import connection
+
+    from tests.turns import Conversationalist, row_counts, timed_queries
+
+    someone = Conversationalist.make()
+    previous: str | None = None
+    middle = ""
+    times: list[float] = [0.0]
+    statements: dict[int, list[str]] = {}
+    rows: dict[int, dict[str, int]] = {}
+    for number in range(1, turns + 1):
+        someone.announce()
+        counted = number in (EARLY, turns)
+        before = row_counts() if counted else {}
+        with timed_queries() as queries:
+            previous = someone.turn(f"turn {number}", previous=previous)
+        times.append(queries.seconds * 1000)
+        if counted:
+            rows[number] = added(before, row_counts())
+            statements[number] = queries.statements
+        if number == turns // 2:
+            middle = previous
+    before = row_counts()
+    someone.turn("a branch", previous=middle)
+    return ChainResult(
+        database=connection.vendor,
+        early_ms=statistics.median(times[EARLY : EARLY + SAMPLES]),
+        late_ms=statistics.median(times[-SAMPLES:]),
+        early_rows=rows[EARLY],
+        late_rows=rows[turns],
+        branch_rows=added(before, row_counts()),
+        early_statements=len(statements[EARLY]),
+        late_statements=len(statements[turns]),
+        history_reads=sum("ancestry" in text for text in statements[turns]),
+    )
+
+
+def added(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """How many rows of each kind have come."""
+    return {name: count - before[name] for name, count in after.items()}
+
+
+def main() -> int:
+    """Build the chain and print; 0 when it is as good as it must be."""
+    parser = argparse.ArgumentParser(description="Measure what a turn costs at the end of a long chain.")
+    parser.add_argument("--turns", type=int, default=1000)
+    parser.add_argument("--json", action="store_true")
+    arguments = parser.parse_args()
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "responses_site.settings")
+    prepare_django()
+    result = run_chain(arguments.turns)
+    if arguments.json:
+        shown: dict[str, Any] = asdict(result) | {"is_constant": result.is_constant}
+        print(json.dumps(shown))
+        return 0
+    good = result.is_constant and result.late_ms - result.early_ms <= LIMIT_MS
+    print(
+        f"chain of {arguments.turns} turns, {result.database}: database time a turn {result.early_ms:.2f} ms at turn "
+        f"{EARLY}, {result.late_ms:.2f} ms at the end (limit +{LIMIT_MS:g} ms); {result.early_statements} and "
+        f"{result.late_statements} statements, history read by {result.history_reads}; rows written "
+        f"{result.early_rows} and {result.late_rows}, by a branch {result.branch_rows}: {'good' if good else 'MISSED'}"
+    )
+    return 0 if good else 1
+
+
+def prepare_django() -> None:
+    """Load Django and bring the tables up to date."""
+    import django
+
+    django.setup()
+
+    from django.core.management import call_command
+
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,161 @@
+"""How soon one more create reaches its first event while many requests are open.
+
+200 JSON requests wait and 64 streams are open, scripted engine, 8 slots at 20 ms a token; then 100 streams are created
+one after the other, each closed on its first event. The time is from just before the connection is opened to the
+arrival of the first `event:` line, by a plain socket; those who wait are read by a process of their own, so that what
+is measured is the server. In the end all 264 must have succeeded.
+"""
+
+import asyncio
+import json
+import multiprocessing
+import socket
+import statistics
+import time
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from urllib.parse import urlsplit
+
+import httpx
+
+from tests.live.server import LiveServer
+
+JSON_REQUESTS, STREAMS, TRIES = 200, 64, 100
+TOKENS = 30
+SETTINGS = {
+    "RESPONSES_SCRIPTED_TOKEN_SECONDS": "0.02",
+    "RESPONSES_BATCH_SIZE": "8",
+    "RESPONSES_MAX_QUEUE": "1024",
+}
+FIRST_EVENT = b"event: response.created"
+TIMEOUT_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyResult:
+    """Milliseconds to the first event, and how many of the open requests succeeded."""
+
+    idle_ms: float
+    median_ms: float
+    p95_ms: float
+    succeeded: int
+
+
+def request_bytes(url: str, payload: dict[str, object]) -> tuple[str, int, bytes]:
+    """Host, port and the bytes of a create request."""
+    parts = urlsplit(url)
+    assert parts.hostname
+    assert parts.port
+    body = json.dumps(payload).encode()
+    head = (
+        f"POST {parts.path}/responses HTTP/1.1\r\nHost: {parts.hostname}:{parts.port}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return parts.hostname, parts.port, head.encode() + body
+
+
+def first_event(url: str) -> float:
+    """Seconds until a new stream's first event; the stream is then left."""
+    host, port, request = request_bytes(url, {"input": "[[tokens: 3]]", "stream": True})
+    started = time.perf_counter()
+    with socket.create_connection((host, port), TIMEOUT_SECONDS) as connection:
+        connection.sendall(request)
+        received = b""
+        while FIRST_EVENT not in received:
+            part = connection.recv(65536)
+            if not part:
+                raise AssertionError(f"the stream ended before its first event: {received!r}")
+            received += part
+        return time.perf_counter() - started
+
+
+async def whole_answer(url: str, *, stream: bool, opened: asyncio.Event) -> bool:
+    """Send a long request and read it to its end; whether it completed."""
+    host, port, request = request_bytes(url, {"input": f"[[tokens: {TOKENS}]]", "stream": stream})
+    reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
+    try:
+        writer.write(request)
+        if stream:
+            await reader.readuntil(FIRST_EVENT)
+        opened.set()
+        rest = await asyncio.wait_for(reader.read(), 300)
+    finally:
+        writer.close()
+    end = b"event: response.completed" if stream else b'"status":"completed"'
+    return end in rest
+
+
+async def all_admitted(url: str, jobs: int) -> None:
+    """Wait until the server has taken in ``jobs`` jobs: a request that was sent is not one that waits there yet."""
+    async with httpx.AsyncClient() as http:
+        while True:
+            status = (await http.get(f"{url}/status")).json()
+            # The first have ended by then, and are stored.
+            if status["running"] + status["waiting"] + status["store"]["entries"] >= jobs:
+                return
+            await asyncio.sleep(0.05)
+
+
+async def keep_open(urls: list[str], parent: Connection) -> None:
+    """Open everything and say so; read it to the end and say how many succeeded."""
+    opened = [asyncio.Event() for _ in range(JSON_REQUESTS + STREAMS)]
+    waiting = [
+        asyncio.create_task(whole_answer(urls[number % len(urls)], stream=number >= JSON_REQUESTS, opened=event))
+        for number, event in enumerate(opened)
+    ]
+    await asyncio.wait_for(asyncio.gather(*(event.wait() for event in opened)), TIMEOUT_SECONDS)
+    await asyncio.wait_for(all_admitted(urls[0], len(opened)), TIMEOUT_SECONDS)
+    parent.send(None)
+    parent.send(sum(await asyncio.gather(*waiting)))
+
+
+def run_load(urls: list[str], parent: Connection) -> None:
+    """The process of those who wait."""
+    asyncio.run(keep_open(urls, parent))
+
+
+def measure(urls: list[str]) -> LatencyResult:
+    """Try idle, open everything, then try again."""
+    for _ in range(5):
+        first_event(urls[0])
+    idle = timed(urls, 20)
+    processes = multiprocessing.get_context("spawn")
+    here, there = processes.Pipe()
+    load = processes.Process(target=run_load, args=(urls, there), daemon=True)
+    load.start()
+    there.close()
+    here.recv()
+    times = timed(urls, TRIES)
+    if here.poll():
+        raise AssertionError("the load had ended before the tries had")
+    succeeded = here.recv()
+    load.join()
+    return LatencyResult(
+        idle_ms=statistics.median(idle) * 1000,
+        median_ms=statistics.median(times) * 1000,
+        p95_ms=statistics.quantiles(times, n=20)[-1] * 1000,
+        succeeded=succeeded,
+    )
+
+
+def timed(urls: list[str], tries: int) -> list[float]:
+    """Seconds of each of ``tries`` first events, one after the other."""
+    times = []
+    for number in range(tries):
+        times.append(first_event(urls[number % len(urls)]))
+        # The stream that was left is removed meanwhile.
+        time.sleep(0.02)
+    return times
+
+
+def report(shape: str, server: LiveServer, limit_ms: float) -> bool:
+    """Measure a running server, print the figures, and say whether they are good enough."""
+    result = measure(server.urls)
+    total = JSON_REQUESTS + STREAMS
+    good = result.median_ms <= limit_ms and result.succeeded == total
+    print(
+        f"first event, {shape}: idle {result.idle_ms:.1f} ms; with {total} open median {result.median_ms:.1f} ms "
+        f"(limit {limit_ms:g}), p95 {result.p95_ms:.1f} ms; {result.succeeded} of {total} succeeded: "
+        f"{'good' if good else 'MISSED'}"
+    )
+    return good

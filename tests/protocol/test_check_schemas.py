@@ -1,0 +1,182 @@
+"""What of tools is refused with a look at the server's settings, and at what can be enforced."""
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+
+from responses_api.errors import InvalidRequest, InvalidValue, UnsupportedParameter
+from responses_api.protocol import CreateResponse, parse_create
+from responses_api.protocol.json_schema import is_enforceable
+from responses_api.services.check_schemas import check_schemas
+from tests.protocol.test_create_properties import JSON
+from tests.protocol.test_json_schema import nested
+
+STRICT: dict[str, Any] = {
+    "type": "object",
+    "properties": {"city": {"type": "string"}},
+    "required": ["city"],
+    "additionalProperties": False,
+}
+CODEX_PATCH = r"""start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk | update_hunk
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+"""
+
+
+def look(*tools: Any) -> None:
+    check_schemas(parse_create({"input": "hi", "tools": list(tools)}))
+
+
+def function(parameters: Any, **fields: Any) -> dict[str, Any]:
+    return {"type": "function", "name": "f", "parameters": parameters, **fields}
+
+
+def custom(syntax: str, definition: str) -> dict[str, Any]:
+    return {
+        "type": "custom",
+        "name": "c",
+        "format": {"type": "grammar", "syntax": syntax, "definition": definition},
+    }
+
+
+def fault(*tools: Any) -> str:
+    with pytest.raises(InvalidValue) as caught:
+        look(*tools)
+    assert f"`{caught.value.param}` " in caught.value.message
+    return str(caught.value.param)
+
+
+def within(inner: Any) -> dict[str, Any]:
+    return {**STRICT, "properties": {"city": inner}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "path"),
+    [
+        (within({"not": {}}), "properties.city.not"),
+        (within({"type": "string", "pattern": "(?=a)b"}), "properties.city.pattern"),
+        ({**STRICT, "required": []}, "required"),
+        ({**STRICT, "additionalProperties": True}, "additionalProperties"),
+        ({"properties": {}}, "type"),
+    ],
+    ids=str,
+)
+def test_a_strict_schema_is_enforceable_and_follows_the_rules(parameters: dict[str, Any], path: str) -> None:
+    look(function(STRICT, strict=True))
+    assert fault(function(parameters, strict=True)) == f"tools[0].parameters.{path}"
+    look(function(parameters), function(parameters, strict=False, name="g"))
+
+
+@pytest.mark.parametrize(
+    ("inner", "path"),
+    [(5, ""), ({"type": "sting"}, ".type"), ({"anyOf": [{"properties": []}]}, ".anyOf[0].properties")],
+)
+def test_what_is_no_schema_is_refused_of_any_function(inner: Any, path: str) -> None:
+    inside = {"type": "namespace", "name": "n", "tools": [function(within(inner))]}
+    assert fault(function(within(inner))) == f"tools[0].parameters.properties.city{path}"
+    assert fault(function(STRICT), inside) == f"tools[1].tools[0].parameters.properties.city{path}"
+
+
+def test_limits_hold_for_any_function(settings: Any) -> None:
+    deep = fault(function(within(nested(30))))
+    assert deep.startswith("tools[0].parameters.properties.city.items.items")
+    settings.RESPONSES_SCHEMA_MAX_NODES = 2
+    assert fault(function(within({"anyOf": [{}]}))) == "tools[0].parameters"
+    settings.RESPONSES_SCHEMA_MAX_BYTES = 20
+    assert fault(function(STRICT)) == "tools[0].parameters"
+    assert fault(custom("lark", "start: /[a-z]{1,1000}/")) == "tools[0].format.definition"
+
+
+@pytest.mark.parametrize(
+    ("syntax", "definition"),
+    [
+        ("lark", "a: /a/"),
+        ("lark", "start: a"),
+        ("lark", "start: /a/\n%ignore /b/"),
+        ("regex", "[a"),
+        ("regex", "(?=a)b"),
+    ],
+)
+def test_a_grammar_that_can_not_be_enforced_is_refused_with_the_reason(syntax: str, definition: str) -> None:
+    assert fault(function(STRICT), custom(syntax, definition)) == "tools[1].format.definition"
+
+
+@pytest.mark.parametrize(
+    ("syntax", "definition"), [("lark", CODEX_PATCH), ("regex", "[0-9]{4}-[0-9]{2}"), ("regex", "")]
+)
+def test_a_grammar_that_can_be_enforced_is_let_through(syntax: str, definition: str) -> None:
+    look(custom(syntax, definition), {"type": "custom", "name": "plain"})
+
+
+def test_hosted_tools_are_refused_where_the_server_is_set_so(settings: Any) -> None:
+    tools = [function(STRICT), {"type": "web_search"}]
+    look(*tools)
+    settings.RESPONSES_HOSTED_TOOLS = "reject"
+    with pytest.raises(UnsupportedParameter) as caught:
+        look(*tools)
+    assert caught.value.param == "tools[1]"
+
+
+PIECES = (
+    'start: ¦a: ¦A: ¦"x"¦"\\¦"¦\\x¦/¦/[a-z]+/¦[¦]¦{¦}¦(¦)¦|¦~¦'
+    '%import common.LF¦%¦\n¦i¦"a".."z"¦?¦*¦+¦%json {¦//¦(?i:¦&¦é'
+)
+LARK = st.lists(st.sampled_from(PIECES.split("¦")), max_size=9).map("".join)
+SLOW = hypothesis_settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def answer(tool: dict[str, Any]) -> CreateResponse | InvalidRequest:
+    try:
+        request = parse_create({"input": "hi", "tools": [tool]})
+        check_schemas(request)
+    except InvalidRequest as refused:
+        return refused
+    return request
+
+
+@SLOW
+@given(st.sampled_from(["lark", "regex"]), LARK)
+def test_any_grammar_is_let_through_or_refused(syntax: str, definition: str) -> None:
+    result = answer(custom(syntax, definition))
+    assert isinstance(result, CreateResponse) or result.param == "tools[0].format.definition"
+
+
+@SLOW
+@given(
+    st.dictionaries(st.sampled_from(["properties", "items", "anyOf", "$ref", "required", "not", "pattern"]), JSON),
+    st.booleans(),
+)
+def test_any_parameters_are_let_through_or_refused(parameters: dict[str, Any], strict: bool) -> None:
+    """And what was let through has an answer to whether it is enforced; what is strict always is."""
+    result = answer(function(parameters, strict=strict))
+    if isinstance(result, InvalidRequest):
+        assert str(result.param).startswith("tools[0].parameters")
+    else:
+        [tool] = result.callable_tools
+        assert tool.enforced or not strict
+
+
+def test_whether_a_schema_is_enforceable_is_remembered_by_its_text() -> None:
+    assert is_enforceable(STRICT)
+    assert not is_enforceable(within({"not": {}}))
+    assert not is_enforceable({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})
+    assert not is_enforceable(within({"multipleOf": 10_001}))

@@ -1,0 +1,233 @@
+"""What is refused of a schema at creation, by the innermost place, and what of an answer at its end."""
+
+import json
+import time
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.constraints import Vocabulary, byte_tokenizer
+from inference.types import Constraint
+from responses_api.errors import InvalidValue
+from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw
+from responses_api.protocol.json_schema import SchemaLimits, check_schema, enforceable
+from tests.schemas import schemas
+
+LIMITS = SchemaLimits(max_bytes=64 * 1024, max_nodes=512, max_depth=24)
+ANSWER = ValidationLimits(max_nodes=65_536, max_depth=32, seconds=1.0)
+
+
+def within(inner: Any) -> dict[str, Any]:
+    return {"type": "object", "properties": {"x": inner}, "required": ["x"], "additionalProperties": False}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(levels - 1):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+def fault(schema: dict[str, Any], *, strict: bool = False) -> str:
+    """The path inside the schema that is refused; "ok" when nothing is."""
+    try:
+        check_schema(schema, path=("schema",), limits=LIMITS, strict=strict)
+    except InvalidValue as refused:
+        param, sentence = str(refused.param), str(refused)
+    else:
+        return "ok"
+    assert sentence.startswith(f"`{param}` ")
+    return param.removeprefix("schema").removeprefix(".")
+
+
+@pytest.mark.parametrize(
+    ("inner", "path"),
+    [
+        ({"type": "notatype"}, "type"),
+        ({"type": []}, "type"),
+        ({"type": "string", "pattern": "("}, "pattern"),
+        ({"type": "string", "pattern": "(?=a)b"}, "pattern"),
+        ({"type": "string", "pattern": "(a)\\1"}, "pattern"),
+        ({"type": "string", "format": "emial"}, "format"),
+        ({"type": "array", "items": [{}]}, "items"),
+        ({"type": "array", "items": {"type": "array", "uniqueItems": True}}, "items.uniqueItems"),
+        ({"not": {"type": "string"}}, "not"),
+        ({"if": {}, "then": {}}, "if"),
+        ({"type": "object", "propertyNames": {}}, "propertyNames"),
+        ({"type": "array", "contains": {}}, "contains"),
+        ({"unevaluatedProperties": False}, "unevaluatedProperties"),
+        ({"$ref": "https://example.com/schema.json"}, "$ref"),
+        ({"$ref": "other.json#/a"}, "$ref"),
+        ({"$ref": "#/$defs/none"}, "$ref"),
+        ({"oneOf": [{"type": "integer"}, {"type": "number"}]}, "oneOf"),
+        ({"anyOf": [{"type": "string"}, {"type": "nonsense"}]}, "anyOf[1].type"),
+        ({"anyOf": []}, "anyOf"),
+        ({"enum": []}, "enum"),
+        ({"multipleOf": 0}, "multipleOf"),
+        ({"allOf": [{"multipleOf": 4096}, {"multipleOf": 4095}]}, "allOf[1].multipleOf"),
+        ({"multipleOf": 1e300}, "multipleOf"),
+        ({"minLength": -1}, "minLength"),
+        ({"exclusiveMinimum": True}, "exclusiveMinimum"),
+        ({"required": ["a", "a"]}, "required"),
+        ({"properties": {"y": 3}}, "properties.y"),
+        (3, ""),
+        (None, ""),
+    ],
+    ids=str,
+)
+def test_a_fault_is_named_where_it_is(inner: Any, path: str) -> None:
+    place = fault(within(inner))
+    assert place == f"properties.x.{path}".rstrip(".")
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]},
+        {"$ref": "#"},
+        {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
+        {"type": "array", "minItems": 1, "items": {"$ref": "#"}},
+        {"type": "object", "properties": {"a": False}, "required": ["a"]},
+    ],
+    ids=str,
+)
+def test_a_schema_that_only_an_endless_value_satisfies_is_refused(schema: dict[str, Any]) -> None:
+    assert fault(schema) == ""
+
+
+@pytest.mark.parametrize(
+    ("schema", "path"),
+    [
+        (within({"type": "string"}), "ok"),
+        ({"type": "array"}, "type"),
+        ({**within({}), "anyOf": [{}]}, "anyOf"),
+        ({**within({}), "required": []}, "required"),
+        ({**within({}), "additionalProperties": True}, "additionalProperties"),
+        (within({"type": "array", "items": {"type": ["object", "null"]}}), "properties.x.items.additionalProperties"),
+        ({**within({"$ref": "#/$defs/a"}), "$defs": {"a": {"properties": {}}}}, "$defs.a.additionalProperties"),
+    ],
+    ids=str,
+)
+def test_strict_schemas_have_rules_of_their_own(schema: dict[str, Any], path: str) -> None:
+    assert fault(schema, strict=True) == path
+    assert fault(schema) == "ok"
+
+
+def test_limits() -> None:
+    assert fault(nested(24)) == "ok"
+    assert fault(nested(25)) == ".".join(["items"] * 24)
+    wide = {f"p{number}": {"type": "null"} for number in range(511)}
+    assert fault({"type": "object", "properties": wide}) == "ok"
+    assert fault({"type": "object", "properties": {**wide, "more": {}}}) == ""
+    assert fault({"type": "object", "description": "x" * 65_536}) == ""
+
+
+@given(schemas(strict=True))
+def test_what_the_sdk_sends_is_let_through(schema: dict[str, Any]) -> None:
+    assert fault(schema, strict=True) == "ok"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "string", "object", "#", "#/$defs/a", "^a"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["type", "items", "properties", "required", "anyOf", "$ref", "$defs", "a", "enum", "minItems"]
+            ),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["type", "properties", "items", "anyOf", "allOf", "$ref", "$defs"]), JSON))
+def test_any_json_is_judged_without_a_fault_of_ours(schema: dict[str, Any]) -> None:
+    """And nothing gets through that the draft's own schema doesn't allow."""
+    if fault(schema) == "ok":
+        jsonschema.Draft202012Validator.check_schema(schema)
+
+
+def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
+    schema = within({"oneOf": [{"const": "a", "title": "A"}, {"enum": ["b", None]}]})
+    assert fault(schema) == "ok"
+    assert enforceable(schema)["properties"]["x"] == {"anyOf": schema["properties"]["x"]["oneOf"]}
+    assert fault(within({"oneOf": [{"const": "a"}, {"enum": ["a", 1]}]})) == "properties.x.oneOf"
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "flaw"),
+    [
+        ('{"x": 0.07}', within({"multipleOf": 0.01}), ""),
+        ('{"x": 0.075}', within({"multipleOf": 0.01}), "$.x: 0.075 is not a multiple of 0.01"),
+        ('{"x": "ab"}', within({"type": "string", "pattern": "^(a+)+$"}), ""),
+        ('{"x": 1', within({}), "it is no JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
+        ('{"y": 1}', within({}), "$: 'x' is a required property"),
+        ('{"x": %s}' % ("9" * 5000), within({"type": "integer"}), ""),
+        ("[" * 33 + "]" * 33, {}, "it is nested deeper than 32 levels"),
+        ("[" * 100_000, {}, "it is nested too deep"),
+        (json.dumps([0] * 65_536), {}, "it has more than 65536 values"),
+        ("1", {"$ref": "https://example.com/x"}, "a reference can't be resolved: Unresolvable: https://example.com/x"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_answers_are_looked_at_once_more(text: str, schema: dict[str, Any], flaw: str) -> None:
+    assert answer_flaw(text, schema, limits=ANSWER) == flaw
+
+
+def test_the_last_look_has_an_end() -> None:
+    """Choices that double at every level take for ever to reject."""
+    levels = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(22)}
+    slow = {"$ref": "#/$defs/l0", "$defs": {**levels, "l22": {"type": "integer"}}}
+    limits = ValidationLimits(max_nodes=10, max_depth=10, seconds=0.05)
+    began = time.monotonic()
+    assert answer_flaw('"x"', slow, limits=limits) == "its validation took too long"
+    assert time.monotonic() - began < 30
+
+
+def test_what_a_schema_says_nothing_of_is_not_made_up() -> None:
+    """Objects end with the properties they name, at any depth; one that takes others, or joins parts, stays open."""
+    inner = {"type": "object", "properties": {"a": {"type": "null"}}}
+    schema = {"type": "object", "properties": {"list": {"type": "array", "items": inner}, "map": {"type": "object"}}}
+    taken = enforceable(schema)
+    assert taken["additionalProperties"] is False
+    assert taken["properties"]["list"]["items"]["additionalProperties"] is False
+    assert taken["properties"]["map"] == {"type": "object"}
+    for kept in (
+        {**inner, "additionalProperties": True},
+        {**inner, "required": ["b"]},
+        {**inner, "minProperties": 2},
+        {"allOf": [inner, {"type": "object", "properties": {"b": {"type": "null"}}}]},
+        {**inner, "patternProperties": {"^x": {"type": "null"}}},
+    ):
+        assert enforceable(kept) == kept
+
+
+@pytest.mark.parametrize(
+    ("pattern", "good", "bad"),
+    [
+        ('^[^"]+$', "a\\b", 'a"b'),
+        (r"^[^\\]+$", 'a"b', "a\\b"),
+        (r"^[^\x22,]+$", "ab", 'a"b'),
+        (r"^\[[^\"\]]*\]$", "[ab]", '[a"b]'),
+        ("^[^,]+$", 'a"b\n', "a,b"),
+    ],
+)
+def test_a_class_that_leaves_out_a_quote_or_a_backslash_leaves_it_out(pattern: str, good: str, bad: str) -> None:
+    """Also in the way in which JSON writes it."""
+    schema = enforceable({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}})
+    constraint = Constraint(kind="json_schema", text=json.dumps(schema))
+    for value, allowed in ((good, True), (bad, False)):
+        matcher = Vocabulary(byte_tokenizer()).matcher(constraint)
+        text = json.dumps({"a": value}, ensure_ascii=False).encode()
+        assert (matcher.advance_while_allowed(text) == len(text)) is allowed
+
+
+def test_a_minimum_that_the_decoder_cannot_hold_is_refused() -> None:
+    assert fault(within({"type": "string", "minLength": 10_000})) == "ok"
+    assert fault(within({"type": "string", "minLength": 10_001})) == "properties.x.minLength"

@@ -1,0 +1,67 @@
+"""`manage.py models`: what people and programs get to read."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.inference.tiny import write_model
+from tests.processes import run_python
+
+
+@pytest.fixture
+def models(settings: Any, tmp_path: Path):
+    """The command with a data directory of its own; what it prints."""
+    settings.RESPONSES_DATA_DIR = tmp_path / "data"
+
+    def run(*arguments: str) -> str:
+        out = io.StringIO()
+        call_command("models", *arguments, stdout=out)
+        return out.getvalue()
+
+    return run
+
+
+def test_a_model_is_added_named_shown_and_removed(models, tmp_path: Path) -> None:
+    """Each step says what it did, for people as lines and for programs as JSON."""
+    source = write_model(tmp_path / "a-model-with-a-long-name-that-no-list-may-cut")
+    assert "no model yet" in models("list")
+    assert source.name in models("add", str(source))
+    assert json.loads(models("alias", "gpt-4o-mini", source.name, "--json"))["aliases"] == ["gpt-4o-mini"]
+    listed = models("list")
+    assert source.name in listed
+    assert "gpt-4o-mini" in listed
+    assert json.loads(models("list", "--json"))[0]["context_length"] == 512
+    assert source.name in models("show", "gpt-4o-mini")
+    assert "Removed" in models("alias", "gpt-4o-mini", "--remove")
+    assert json.loads(models("rm", source.name, "--json")) == {"name": source.name, "removed": True}
+    assert json.loads(models("list", "--json")) == []
+
+
+def test_what_can_t_be_done_is_one_sentence(models, tmp_path: Path) -> None:
+    """The sentence says what is wrong."""
+    (tmp_path / "no.gguf").write_text("not a model")
+    (tmp_path / "empty").mkdir()
+    for arguments, words in (
+        (("show", "nobody"), "no model 'nobody'"),
+        (("rm", "nobody"), "no model 'nobody'"),
+        (("alias", "a", "nobody"), "no model 'nobody'"),
+        (("alias", "a"), "Give a model"),
+        (("add", str(tmp_path / "nothing")), "nothing at"),
+        (("add", str(tmp_path / "empty")), r"config\.json"),
+        (("add", str(tmp_path / "no.gguf")), "not a GGUF file"),
+        (("pull", "--revision", "main"), "go with a repository"),
+    ):
+        with pytest.raises(CommandError, match=words) as refused:
+            models(*arguments)
+        assert "\n" not in str(refused.value)
+
+
+def test_a_fault_prints_no_traceback(tmp_path: Path) -> None:
+    """Status 1 and one line."""
+    ended = run_python("manage.py", "models", "show", "nobody", data_dir=tmp_path)
+    assert ended.returncode == 1
+    assert len(ended.stderr.strip().splitlines()) == 1, ended.stderr

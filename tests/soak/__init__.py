@@ -1,0 +1,9 @@
+"""Long runs against live servers. `make soak` takes SOAK_SECONDS=600 for each; `make test` a few seconds."""
+
+import os
+
+LONG = "SOAK_SECONDS" in os.environ
+SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
+TIMEOUT = 3 * SECONDS + 180
+"""Seconds after which a test of this package hangs."""
+MODEL = "smollm2-135m"

@@ -1,0 +1,136 @@
+"""Claims: one worker has a row, late writes are refused, and lost rows are found."""
+
+from datetime import timedelta
+
+import pytest
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from inference.scripted_tokenizer import ScriptedTokenizer
+from responses_api.models import Process, Response, UsageRecord
+from responses_api.protocol import parse_create
+from responses_api.services.announce_process import Announcement, announce_process
+from responses_api.services.cancel_response import abandon_response
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.finish_response import Ending, finish_response
+from responses_api.services.leases import Lease, claim_responses, renew_leases
+from responses_api.services.prepare_generation import Prepared, prepare_generation
+from responses_api.services.recover_jobs import orphaned_jobs, recover_jobs
+from tests.turns import INFO, MODEL, Conversationalist
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    return Conversationalist.make()
+
+
+def queue(someone: Conversationalist, text: str = "hello", *, reader: str = "web_1") -> str:
+    """A waiting row; its public id."""
+    payload = {"input": text}
+    public_id = new_response_id()
+    create_response(
+        caller=someone.caller, request=parse_create(payload), public_id=public_id, payload=payload, reader=reader
+    )
+    return public_id
+
+
+def ending_of(row: Response) -> Ending:
+    """A completed answer for a claimed row."""
+    prepared = prepare_generation(row=row, request_id="r", tokenizer=ScriptedTokenizer(), info=INFO, cache_scope="test")
+    assert isinstance(prepared, Prepared)
+    return Ending(
+        response={**prepared.body, "status": "completed", "output": []},
+        input_items=prepared.input_items,
+        completed_at=timezone.now(),
+    )
+
+
+def lease_of(row: Response) -> Lease:
+    return Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
+
+
+def test_rows_are_claimed_once_and_in_order(someone: Conversationalist) -> None:
+    """Oldest first, background after interactive, each row by one worker only, of its own models only."""
+    ids = [queue(someone, str(number)) for number in range(4)]
+    Response.objects.filter(public_id=ids[0]).update(priority=1)
+    assert claim_responses(worker="a", models=["another"], limit=10) == []
+    assert claim_responses(worker="a", models=[], limit=10) == []
+    first = claim_responses(worker="a", models=[MODEL], limit=2)
+    second = claim_responses(worker="b", models=["another", MODEL], limit=10)
+    assert [row.public_id for row in first] == ids[1:3]
+    assert [row.public_id for row in second] == [ids[3], ids[0]]
+    assert claim_responses(worker="c", models=[MODEL], limit=10) == []
+    assert {row.attempt for row in first + second} == {1}
+    stored = Response.objects.get(public_id=ids[1])
+    assert stored.worker == "a"
+    assert Response.objects.filter(
+        public_id=ids[1], lease_until__gt=Now(), lease_until__lt=Now() + timedelta(60)
+    ).exists()
+
+
+def test_a_worker_that_lost_its_lease_writes_nothing(someone: Conversationalist) -> None:
+    """Once another attempt has the row, the first one's end is refused; the second one's stands."""
+    queue(someone)
+    (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
+    Response.objects.update(worker="")
+    (again,) = claim_responses(worker="b", models=[MODEL], limit=1)
+    assert again.attempt == 2
+    assert not finish_response(lease=lease_of(row), ending=ending_of(row))
+    assert Response.objects.get().status == "queued"
+    assert finish_response(lease=lease_of(again), ending=ending_of(again))
+    assert not finish_response(lease=lease_of(again), ending=ending_of(again))
+    assert Response.objects.get().status == "completed"
+    assert UsageRecord.objects.count() == 1
+
+
+def test_renewal_tells_what_is_held_and_what_is_to_be_cancelled(someone: Conversationalist) -> None:
+    """A renewal extends the worker's leases on the rows it knows of, and lists them with their attempts."""
+    keep, cancel, unknown = queue(someone), queue(someone), queue(someone)
+    rows = {row.public_id: row for row in claim_responses(worker="a", models=[MODEL], limit=3)}
+    del rows[unknown]
+    Response.objects.update(lease_until=Now() - timedelta(seconds=1))
+    abandon_response(public_id=cancel)
+    held = renew_leases(worker="a", rows=[row.pk for row in rows.values()])
+    assert held.attempts == {row.pk: 1 for row in rows.values()}
+    assert held.cancel_requested == {rows[cancel].pk}
+    assert rows[keep].pk not in held.cancel_requested
+    assert Response.objects.filter(lease_until__gt=Now()).count() == 2
+    assert renew_leases(worker="b", rows=[row.pk for row in rows.values()]).attempts == {}
+    assert recover_jobs() == 1
+    assert not Response.objects.filter(public_id=unknown).exists()
+
+
+def test_a_waiting_row_whose_reader_left_is_gone_at_once(someone: Conversationalist) -> None:
+    """Nobody has claimed it, so there is nobody to tell."""
+    abandon_response(public_id=queue(someone))
+    assert not Response.objects.exists()
+
+
+def test_recovery_removes_what_no_process_will_end(someone: Conversationalist) -> None:
+    """Expired leases and rows of dead readers go; what somebody still holds or waits for stays."""
+    announce_process(Announcement(id="web_live", kind=Process.Kind.WEB))
+    held = queue(someone, reader="web_live")
+    claim_responses(worker="a", models=[MODEL], limit=1)
+    lost = queue(someone, reader="web_live")
+    claim_responses(worker="b", models=[MODEL], limit=1)
+    waiting = queue(someone, reader="web_live")
+    forgotten = queue(someone, reader="web_dead")
+    Response.objects.filter(public_id=lost).update(lease_until=Now() - timedelta(seconds=1))
+    Response.objects.update(created_at=Now() - timedelta(hours=1))
+    assert recover_jobs() == 2
+    left = set(Response.objects.values_list("public_id", flat=True))
+    assert left == {held, waiting}
+    assert forgotten not in left
+
+
+def test_a_running_job_without_a_reader_is_found(someone: Conversationalist) -> None:
+    """Its worker stops it: nobody will read the answer."""
+    queue(someone, reader="web_dead")
+    (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
+    assert orphaned_jobs(worker="a") == []
+    Response.objects.update(created_at=Now() - timedelta(hours=1))
+    assert orphaned_jobs(worker="a") == [row.pk]
+    announce_process(Announcement(id="web_dead", kind=Process.Kind.WEB))
+    assert orphaned_jobs(worker="a") == []

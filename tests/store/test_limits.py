@@ -1,0 +1,569 @@
+"""What the limits on the store refuse and evict; and that the figures they go by are true."""
+
+import random
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import orjson
+import pytest
+from django.utils import timezone
+
+from responses_api.caller import Caller, cache_scope
+from responses_api.counting import take_counts
+from responses_api.errors import (
+    ApiError,
+    EntryTooLarge,
+    InvalidRequest,
+    NotFound,
+    Overloaded,
+    PreviousResponseNotFound,
+    RateLimited,
+)
+from responses_api.models import Conversation, Item, Project, Response, StoreChange, Turn
+from responses_api.models.response import ACTIVE
+from responses_api.protocol import parse_list_query
+from responses_api.protocol.conversations import (
+    parse_create_conversation,
+    parse_create_items,
+    parse_update_conversation,
+)
+from responses_api.selectors.conversations import get_conversation, list_conversation_items
+from responses_api.selectors.input_items import list_input_items
+from responses_api.selectors.items import find_items
+from responses_api.selectors.responses import get_previous, get_response, wire_response
+from responses_api.selectors.store_totals import StoreTotals, get_store_totals
+from responses_api.services.assemble_history import assembling_history
+from responses_api.services.authenticate import default_project
+from responses_api.services.create_conversation import create_conversation
+from responses_api.services.create_key import create_key
+from responses_api.services.create_project import create_project
+from responses_api.services.delete_conversation import delete_conversation
+from responses_api.services.delete_project import delete_project
+from responses_api.services.delete_response import delete_response
+from responses_api.services.edit_conversation import edit_conversation
+from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
+from responses_api.services.expire_responses import expire_responses
+from responses_api.services.finish_response import Ending, finish_response
+from responses_api.services.leases import Lease
+from responses_api.services.make_room import make_room
+from responses_api.services.store_changes import add_up_changes
+from responses_api.services.touch_store import touch_conversation, touch_response
+from tests.turns import Conversationalist, RunningTurn, timed_queries
+
+pytestmark = pytest.mark.django_db
+
+OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    take_counts()
+    return Conversationalist.make()
+
+
+def other_project(someone: Conversationalist) -> Conversationalist:
+    """Somebody of another project, on the same worker."""
+    return Conversationalist(caller=Caller(project=create_project(name="other")), worker=someone.worker)
+
+
+def new_conversation(someone: Conversationalist, *texts: str, **metadata: str) -> str:
+    body = {"items": [{"role": "user", "content": text} for text in texts], "metadata": metadata}
+    return create_conversation(caller=someone.caller, request=parse_create_conversation(body)).public_id
+
+
+def stored() -> list[str]:
+    """The ids of the responses there are, oldest first."""
+    return list(Response.objects.order_by("pk").values_list("public_id", flat=True))
+
+
+def conversations() -> list[str]:
+    return list(Conversation.objects.order_by("pk").values_list("public_id", flat=True))
+
+
+def counted(name: str) -> float:
+    """What has been counted since the last look."""
+    return take_counts().get(f"mlx_responses_store_{name}_total", 0)
+
+
+def true_totals(project_id: int | None = None) -> tuple[int, int, int, int]:
+    """What the totals must be, by looking at every row."""
+    scope = {} if project_id is None else {"project_id": project_id}
+    ended = Response.objects.filter(**scope).exclude(status__in=ACTIVE)
+    held = items = 0
+    for row in Conversation.objects.filter(**scope).select_related("turn"):
+        held += len(orjson.dumps(row.metadata))
+        turn: Turn | None = row.turn
+        while turn is not None:
+            items += sum(item.size for item in turn.items.all())
+            turn = turn.parent
+    texts = [*Item.objects.filter(**scope).values_list("payload", flat=True), *ended.values_list("body", flat=True)]
+    free = sum(len(text.encode()) for text in texts) - items
+    return ended.count(), free, Conversation.objects.filter(**scope).count(), held + items
+
+
+def recorded(project_id: int | None = None) -> tuple[int, int, int, int]:
+    totals: StoreTotals = get_store_totals(project_id)
+    return totals.responses, totals.response_bytes, totals.conversations, totals.conversation_bytes
+
+
+# Entries and bytes
+
+
+def test_the_response_used_longest_ago_makes_room(someone: Conversationalist, settings: Any) -> None:
+    """Reading and continuing count as use; what is evicted is unknown, on every route, and counted."""
+    settings.RESPONSES_STORE_MAX_ENTRIES = 3
+    first, second, third = (someone.turn(text) for text in ("one", "two", "three"))
+    touch_response(caller=someone.caller, response_id=first)
+    fourth = someone.turn("four", previous=second)
+    assert stored() == [first, second, fourth]
+    with pytest.raises(NotFound):
+        get_response(caller=someone.caller, response_id=third)
+    with pytest.raises(PreviousResponseNotFound):
+        someone.turn("go on", previous=third)
+    fifth = someone.turn("five")
+    assert stored() == [second, fourth, fifth]
+    assert counted("evictions") == 2
+    assert recorded() == true_totals()
+
+
+def test_use_is_noted_by_the_minute(someone: Conversationalist, settings: Any) -> None:
+    """The first use counts at once, then no more than one a minute; without a limit none is noted."""
+    response_id, conversation_id = someone.turn("one"), new_conversation(someone)
+    before = Response.objects.get().used_at, Conversation.objects.get().used_at
+    touch_response(caller=someone.caller, response_id=response_id)
+    touch_conversation(caller=someone.caller, conversation_id=conversation_id)
+    assert (Response.objects.get().used_at, Conversation.objects.get().used_at) == before
+    settings.RESPONSES_STORE_MAX_ENTRIES = settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 9
+    for rows, touch in (
+        (Response.objects, lambda: touch_response(caller=someone.caller, response_id=response_id)),
+        (Conversation.objects, lambda: touch_conversation(caller=someone.caller, conversation_id=conversation_id)),
+    ):
+        times: list[Any] = [rows.get().used_at]
+        for earlier in (0, 0, 61):
+            if earlier:
+                rows.update(used_at=times[-1] - timedelta(seconds=earlier))
+            touch()
+            times.append(rows.get().used_at)
+        assert times[0] < times[1] == times[2] < times[3]
+
+
+def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(someone: Conversationalist, settings: Any) -> None:
+    """A chain keeps its history when its ancestors are evicted, and goes wholly with its last response."""
+    settings.RESPONSES_STORE_MAX_ENTRIES = 1
+    previous: str | None = None
+    for number in range(4):
+        previous = someone.turn(f"turn {number}", previous=previous)
+    assert stored() == [previous]
+    page = list_input_items(caller=someone.caller, response_id=str(previous), query=OLDEST_FIRST)
+    assert len(page["data"]) == 7
+    last = someone.turn("alone")
+    assert stored() == [last]
+    assert (Item.objects.count(), Turn.objects.count()) == (2, 1)
+
+
+def test_bytes_are_limited_as_stored(someone: Conversationalist, settings: Any) -> None:
+    """As many fit as fit to the byte; one byte less, and the oldest goes."""
+    ids = [someone.turn("a" * 5000) for _ in range(3)]
+    settings.RESPONSES_STORE_MAX_BYTES = get_store_totals().response_bytes
+    make_room()
+    assert stored() == ids
+    settings.RESPONSES_STORE_MAX_BYTES -= 1
+    make_room()
+    assert stored() == ids[1:]
+    ids.append(someone.turn("b" * 5000))
+    assert stored() == ids[2:]
+    assert get_store_totals().response_bytes <= settings.RESPONSES_STORE_MAX_BYTES
+
+
+def test_a_store_of_no_bytes_keeps_nothing(someone: Conversationalist, settings: Any) -> None:
+    """The request works; its response is evicted at once."""
+    settings.RESPONSES_STORE_MAX_BYTES = 0
+    someone.turn("one")
+    assert not stored()
+    assert not Item.objects.exists()
+    assert (counted("evictions"), recorded()) == (1, (0, 0, 0, 0))
+
+
+def test_running_jobs_are_never_evicted(someone: Conversationalist, settings: Any) -> None:
+    """However long they run and however little room there is; nor what they continue is lost."""
+    first = someone.turn("first")
+    running = someone.begin("go on", previous_response_id=first)
+    settings.RESPONSES_STORE_MAX_ENTRIES = 1
+    second = someone.turn("second")
+    assert stored() == [running.row.public_id, second]
+    late = running.end()
+    assert stored() == [late]
+    assert len(list_input_items(caller=someone.caller, response_id=late, query=OLDEST_FIRST)["data"]) == 3
+
+
+def test_a_project_evicts_its_own(someone: Conversationalist, settings: Any) -> None:
+    """By entries and by bytes; nobody else's go for it."""
+    other = other_project(someone)
+    theirs = other.turn("theirs")
+    settings.RESPONSES_PROJECT_MAX_ENTRIES = 2
+    mine = [someone.turn(text) for text in ("one", "two", "three")]
+    assert stored() == [theirs, *mine[1:]]
+    settings.RESPONSES_PROJECT_MAX_ENTRIES = 0
+    settings.RESPONSES_PROJECT_MAX_BYTES = get_store_totals(someone.caller.project.pk).response_bytes
+    mine.append(someone.turn("four"))
+    assert stored() == [theirs, mine[-1]]
+    assert recorded() == true_totals()
+
+
+def test_a_lower_limit_counts_from_the_next_sweep(someone: Conversationalist, settings: Any) -> None:
+    """Nothing has to be stored first, and it takes more than one batch."""
+    ids = []
+    for _ in range(120):
+        someone.announce()
+        ids.append(someone.turn("x"))
+    settings.RESPONSES_STORE_MAX_ENTRIES = 5
+    make_room()
+    assert stored() == ids[-5:]
+    assert Item.objects.count() == 10
+
+
+def test_an_eviction_costs_little_and_no_limit_nothing(someone: Conversationalist, settings: Any) -> None:
+    """Without limits a turn records its figures by one statement, and looks at no figure."""
+    someone.turn("warm")
+    with timed_queries() as queries:
+        someone.turn("no limit")
+    assert sum("storechange" in text for text in queries.statements) == 1
+    plain = len(queries.statements)
+    settings.RESPONSES_STORE_MAX_ENTRIES = 100
+    with timed_queries() as queries:
+        someone.turn("within the limit")
+    assert len(queries.statements) == plain + 1
+
+
+# Off
+
+
+def test_storing_can_be_turned_off(someone: Conversationalist, settings: Any) -> None:
+    """No id can be addressed, nothing is stored unless it is asked for, and asking for it is refused."""
+    known = someone.turn("before")
+    settings.RESPONSES_STORE_MAX_ENTRIES = 0
+    for response_id in (known, "resp_unknown", "no id"):
+        for call in (get_response, get_previous, delete_response):
+            with pytest.raises(InvalidRequest, match="RESPONSES_STORE_MAX_ENTRIES") as error:
+                call(caller=someone.caller, response_id=response_id)
+            assert type(error.value) is InvalidRequest
+    with pytest.raises(InvalidRequest) as error:
+        someone.begin("again", previous_response_id=known)
+    assert error.value.param == "previous_response_id"
+    with pytest.raises(InvalidRequest) as error:
+        someone.begin("again", store=True)
+    assert error.value.param == "store"
+    Project.objects.update(store_default=True)
+    running = someone.begin("again")
+    assert running.prepared.body["store"] is False
+    running.end()
+    assert stored() == [known]
+
+
+def test_conversations_can_be_turned_off(someone: Conversationalist, settings: Any) -> None:
+    """Every route and the parameter answer 400."""
+    known = new_conversation(someone, "hello")
+    settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 0
+    calls = (
+        lambda: new_conversation(someone),
+        lambda: get_conversation(caller=someone.caller, conversation_id=known),
+        lambda: delete_conversation(caller=someone.caller, conversation_id=known),
+        lambda: list_conversation_items(caller=someone.caller, conversation_id=known, query=OLDEST_FIRST),
+        lambda: someone.turn("hi", conversation=known),
+    )
+    for call in calls:
+        with pytest.raises(InvalidRequest, match="RESPONSES_CONVERSATION_STORE_MAX_ENTRIES"):
+            call()
+
+
+# Conversations
+
+
+def test_the_conversation_used_longest_ago_makes_room(someone: Conversationalist, settings: Any) -> None:
+    """A turn is a use; one that a running job continues stays; responses keep what they read."""
+    first, second = new_conversation(someone, "one"), new_conversation(someone, "two")
+    answered = someone.turn("hi", conversation=second)
+    someone.turn("hi", conversation=first)
+    settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 2
+    third = new_conversation(someone)
+    assert conversations() == [first, third]
+    assert len(list_input_items(caller=someone.caller, response_id=answered, query=OLDEST_FIRST)["data"]) == 2
+    assert recorded() == true_totals()
+    running = someone.begin("go on", conversation=first)
+    Conversation.objects.filter(public_id=first).update(used_at=timezone.now() - timedelta(days=1))
+    fourth = new_conversation(someone)
+    assert conversations() == [first, fourth]
+    running.end()
+    assert conversations() == [first, fourth]
+    assert counted("evictions") == 0
+
+
+def test_the_bytes_of_conversations_are_limited(someone: Conversationalist, settings: Any) -> None:
+    """Items and metadata count; responses have a limit of their own."""
+    first = new_conversation(someone, "a" * 5000)
+    second = new_conversation(someone, topic="b" * 400)
+    settings.RESPONSES_CONVERSATION_STORE_MAX_BYTES = 6000
+    settings.RESPONSES_STORE_MAX_BYTES = 4000
+    answered = someone.turn("c", conversation=second)
+    assert conversations() == [first, second]
+    assert stored() == [answered]
+    changed = parse_update_conversation({"metadata": {f"k{number}": "d" * 400 for number in range(5)}})
+    edit_conversation(caller=someone.caller, conversation_id=second, request=changed)
+    assert conversations() == [second]
+    settings.RESPONSES_CONVERSATION_STORE_MAX_BYTES = 0
+    new_conversation(someone)
+    assert conversations() == []
+    assert recorded() == true_totals()
+
+
+# Too large, too much
+
+
+def test_what_is_too_large_from_the_start_is_refused(someone: Conversationalist, settings: Any) -> None:
+    """The history counts, the output is not known yet; `store: false` has no such limit."""
+    first = someone.turn("a" * 20_000)
+    settings.RESPONSES_ENTRY_MAX_BYTES = 25_000
+    second = someone.turn("b", previous=first)
+    with pytest.raises(EntryTooLarge) as error:
+        someone.begin("c" * 5_000, previous_response_id=second)
+    assert (error.value.status, error.value.code) == (413, "entry_too_large")
+    assert counted("refusals") == 1
+    someone.turn("c" * 5_000, previous=second, store=False)
+    someone.turn("c" * 5_000)
+    conversation_id = new_conversation(someone, "d" * 24_000)
+    with pytest.raises(EntryTooLarge):
+        someone.begin("e", conversation=conversation_id)
+    instructions = "f" * 15_000
+    assert someone.turn("g", instructions=instructions) in stored()
+
+
+def too_large(running: RunningTurn) -> None:
+    """End a response with more than can be stored, and then as one that failed for it."""
+    row = running.row
+    lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
+    with pytest.raises(EntryTooLarge):
+        running.end("x" * 10_000)
+    failed = {**running.prepared.body, "status": "failed", "error": {"code": "server_error", "message": "Too large."}}
+    ending = Ending(response={**failed, "output": []}, input_items=[], completed_at=timezone.now(), is_too_large=True)
+    assert finish_response(lease=lease, ending=ending)
+
+
+def test_what_becomes_too_large_is_kept_as_failed(someone: Conversationalist, settings: Any) -> None:
+    """Without output, and so that nobody can continue it; its conversation gets nothing, its history is swept."""
+    settings.RESPONSES_ENTRY_MAX_BYTES = 9_000
+    conversation_id = new_conversation(someone, "before")
+    running = someone.begin("go", conversation=conversation_id)
+    too_large(running)
+    body = wire_response(get_response(caller=someone.caller, response_id=running.row.public_id))
+    assert (body["status"], body["output"], body["error"]["code"]) == ("failed", [], "server_error")
+    with pytest.raises(InvalidRequest, match="failed"):
+        get_previous(caller=someone.caller, response_id=running.row.public_id)
+    page = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+    assert len(page["data"]) == 1
+    assert Item.objects.count() == 1
+    assert counted("refusals") == 1
+    assert recorded() == true_totals()
+
+
+def test_running_jobs_may_not_take_more_than_the_store(someone: Conversationalist, settings: Any) -> None:
+    """429 until some have ended; what is not to be stored is not refused; a store of nothing has no such limit."""
+    settings.RESPONSES_STORE_MAX_BYTES = 25_000
+    running = [someone.begin("a" * 9_000) for _ in range(2)]
+    with pytest.raises(RateLimited) as error:
+        someone.begin("a" * 9_000)
+    assert "Retry-After" in error.value.headers
+    assert "x-should-retry" not in error.value.headers
+    assert counted("refusals") == 1
+    someone.turn("a" * 9_000, store=False)
+    running[0].end()
+    someone.turn("a" * 9_000)
+    with pytest.raises(RateLimited) as error:
+        someone.begin("a" * 31_000)
+    assert error.value.headers["x-should-retry"] == "false"
+    settings.RESPONSES_STORE_MAX_BYTES = 0
+    someone.turn("a" * 31_000)
+
+
+def test_histories_are_read_within_a_budget(someone: Conversationalist, settings: Any) -> None:
+    """What others hold counts; it is free again afterwards, also after a fault; no history needs nothing."""
+    response_id = someone.turn("a" * 5_000)
+    turn = Response.objects.get(public_id=response_id).turn
+    assert turn is not None
+    settings.RESPONSES_ASSEMBLY_MAX_BYTES = 2 * turn.history_bytes
+    with assembling_history(turn.pk), assembling_history(None):
+        with pytest.raises(ZeroDivisionError), assembling_history(turn.pk):
+            raise ZeroDivisionError
+        with assembling_history(turn.pk), pytest.raises(Overloaded) as error, assembling_history(turn.pk):
+            pass
+        assert "x-should-retry" not in error.value.headers
+    settings.RESPONSES_ASSEMBLY_MAX_BYTES = turn.history_bytes - 1
+    with pytest.raises(Overloaded, match="RESPONSES_ASSEMBLY_MAX_BYTES") as error, assembling_history(turn.pk):
+        pass
+    assert error.value.headers["x-should-retry"] == "false"
+    with assembling_history(None):
+        pass
+
+
+# Isolation
+
+
+def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
+    """Another key of the project gets what an unknown id gets, word for word, everywhere; so does open access."""
+    settings.RESPONSES_ISOLATION = "key"
+    project = default_project()
+    mine, other = (
+        Conversationalist(caller=Caller(project=project, key=create_key(project=project, name=name)[0]), worker="w")
+        for name in ("mine", "other")
+    )
+    mine.announce()
+    response_id, conversation_id = mine.turn("secret"), new_conversation(mine, "secret")
+    mine.turn("go on", previous=response_id)
+    mine.turn("go on", conversation=conversation_id)
+
+    def answer(call: Any, **options: str) -> str:
+        with pytest.raises(ApiError) as error:
+            call(**options)
+        return f"{error.value.status} {error.value.code} {error.value.param} {error.value.message}"
+
+    for stranger in (other, Conversationalist(caller=Caller(project=project), worker="w")):
+        begin = partial(stranger.begin, "x")
+        for call, name, known in (
+            (partial(get_response, caller=stranger.caller), "response_id", response_id),
+            (partial(delete_response, caller=stranger.caller), "response_id", response_id),
+            (begin, "previous_response_id", response_id),
+            (partial(get_conversation, caller=stranger.caller), "conversation_id", conversation_id),
+            (partial(delete_conversation, caller=stranger.caller), "conversation_id", conversation_id),
+            (begin, "conversation", conversation_id),
+        ):
+            unknown = known[:-1] + ("0" if known[-1] != "0" else "1")
+            assert answer(call, **{name: known}).replace(known, "") == answer(call, **{name: unknown}).replace(
+                unknown, ""
+            )
+    settings.RESPONSES_ISOLATION = "project"
+    assert get_response(caller=other.caller, response_id=response_id)
+
+
+def test_a_key_refers_to_items_of_its_own_histories(settings: Any) -> None:
+    """Also to those of a deleted response that a later one continues, and those of a conversation; nobody else does."""
+    project = default_project()
+    mine, other = (Caller(project=project, key=create_key(project=project, name=name)[0]) for name in ("a", "b"))
+    someone = Conversationalist(caller=mine, worker="w")
+    someone.announce()
+    wanted = ["msg_first", "msg_second", "msg_told", "msg_gone", "msg_unknown"]
+
+    def said(item_id: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": "x", "id": item_id}]
+
+    first, gone = someone.begin(said("msg_first")).end(), someone.begin(said("msg_gone")).end()
+    someone.begin(said("msg_second"), previous_response_id=first).end()
+    create_conversation(caller=mine, request=parse_create_conversation({"items": said("msg_told")}))
+    for response_id in (first, gone):
+        delete_response(caller=mine, response_id=response_id)
+    for isolation in ("project", "key"):
+        settings.RESPONSES_ISOLATION = isolation
+        assert sorted(find_items(caller=mine, wire_ids=wanted)) == ["msg_first", "msg_second", "msg_told"]
+    assert find_items(caller=other, wire_ids=wanted) == {}
+    assert find_items(caller=Caller(project=project), wire_ids=wanted) == {}
+
+
+def test_cached_prompts_are_shared_by_those_who_share_responses(settings: Any) -> None:
+    """By project, or by key; those without a key share with each other only."""
+    shared = {cache_scope(project_id=1, key_id=key) for key in (1, 2, None)}
+    assert len(shared) == 1
+    assert cache_scope(project_id=2, key_id=1) not in shared
+    settings.RESPONSES_ISOLATION = "key"
+    assert len({cache_scope(project_id=1, key_id=key) for key in (1, 2, None)}) == 3
+
+
+# Figures
+
+
+@dataclass(kw_only=True)
+class Life:
+    """Somebody who does whatever can be done with a store, by chance."""
+
+    who: Conversationalist
+    chance: random.Random
+    running: list[RunningTurn] = field(default_factory=list)
+
+    def own(self, rows: Any) -> list[str]:
+        return list(rows.filter(project=self.who.caller.project).values_list("public_id", flat=True))
+
+    def text(self) -> str:
+        return self.chance.choice("aäß") * self.chance.randrange(1, 300)
+
+    def any_conversation(self) -> str:
+        known = self.own(Conversation.objects)
+        return self.chance.choice(known) if known else new_conversation(self.who)
+
+    def begin(self) -> None:
+        item_id = self.chance.choice(["msg_a", "msg_b", f"msg_{self.chance.random()}"])
+        options: dict[str, Any] = {"store": self.chance.random() < 0.8}
+        responses = self.own(Response.objects.filter(status="completed"))
+        if self.chance.random() < 0.5:
+            options["conversation"] = self.any_conversation()
+        elif responses:
+            options["previous_response_id"] = self.chance.choice(responses)
+        self.running.append(self.who.begin([{"role": "user", "content": self.text(), "id": item_id}], **options))
+
+    def end(self) -> None:
+        if self.running:
+            ended = self.running.pop(self.chance.randrange(len(self.running)))
+            ended.end(self.text(), status=self.chance.choice(["completed", "completed", "failed"]))
+
+    def delete(self) -> None:
+        responses = self.own(Response.objects.filter(status="completed"))
+        if responses:
+            delete_response(caller=self.who.caller, response_id=self.chance.choice(responses))
+
+    def expire(self) -> None:
+        oldest = self.own(Response.objects.filter(status="completed"))[-1:]
+        Response.objects.filter(public_id__in=oldest).update(expires_at=timezone.now())
+        expire_responses()
+        add_up_changes()
+
+    def converse(self) -> None:
+        new_conversation(self.who, *[self.text()] * self.chance.randrange(3), note=self.text())
+
+    def add_items(self) -> None:
+        request = parse_create_items({"items": [{"role": "user", "content": self.text()}]})
+        add_conversation_items(caller=self.who.caller, conversation_id=self.any_conversation(), request=request)
+
+    def delete_item(self) -> None:
+        conversation_id = self.any_conversation()
+        page = list_conversation_items(caller=self.who.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        if page["data"]:
+            item_id = self.chance.choice(page["data"])["id"]
+            delete_conversation_item(caller=self.who.caller, conversation_id=conversation_id, item_id=item_id)
+
+    def delete_conversation(self) -> None:
+        delete_conversation(caller=self.who.caller, conversation_id=self.any_conversation())
+
+    def step(self) -> None:
+        self.who.announce()
+        steps = (self.delete, self.expire, self.converse, self.add_items, self.delete_item, self.delete_conversation)
+        self.chance.choice((self.begin, self.begin, self.begin, self.end, self.end, *steps))()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_figures_stay_true(someone: Conversationalist, settings: Any, seed: int) -> None:
+    """Whatever is made, continued, edited, deleted, expired and evicted, in any order, of several projects."""
+    chance = random.Random(seed)
+    lives = [Life(who=who, chance=chance) for who in (someone, other_project(someone))]
+    settings.RESPONSES_PROJECT_MAX_ENTRIES = 8
+    settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 5
+    for _ in range(60):
+        chance.choice(lives).step()
+        assert recorded() == true_totals()
+    for life in lives:
+        assert recorded(life.who.caller.project.pk) == true_totals(life.who.caller.project.pk)
+    add_up_changes()
+    assert StoreChange.objects.count() <= len(lives)
+    assert recorded() == true_totals()
+    for turn in Turn.objects.all():
+        before = 0 if turn.parent is None else turn.parent.history_bytes
+        assert turn.history_bytes == before + sum(item.size for item in turn.items.all())
+    delete_project(project=lives[1].who.caller.project)
+    assert recorded() == true_totals()

@@ -1,0 +1,103 @@
+"""What is deleted or past its time goes, with all that only it held, and nothing else does."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from responses_api.errors import NotFound, PreviousResponseNotFound
+from responses_api.models import Item, Response, Turn, TurnItem, UsageRecord
+from responses_api.selectors.responses import get_previous, get_response
+from responses_api.services.delete_response import delete_response
+from responses_api.services.expire_responses import expire_responses
+from tests.turns import Conversationalist
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    return Conversationalist.make()
+
+
+def chain(someone: Conversationalist, length: int, previous: str | None = None) -> list[str]:
+    """The ids of a chain of responses."""
+    ids: list[str] = []
+    for number in range(length):
+        previous = someone.turn(f"turn {number}", previous=previous)
+        ids.append(previous)
+    return ids
+
+
+def expire(*ids: str) -> None:
+    """Put the responses' end into the past."""
+    Response.objects.filter(public_id__in=ids).update(expires_at=Now() - timedelta(seconds=1))
+
+
+def test_an_expired_response_is_unknown_at_once(someone: Conversationalist) -> None:
+    """Before the sweep too: reading it, continuing it."""
+    (response_id,) = chain(someone, 1)
+    expire(response_id)
+    with pytest.raises(NotFound):
+        get_response(caller=someone.caller, response_id=response_id)
+    with pytest.raises(PreviousResponseNotFound):
+        get_previous(caller=someone.caller, response_id=response_id)
+
+
+def test_a_whole_chain_expires_to_nothing(someone: Conversationalist) -> None:
+    """No turn, no item is left behind; the accounting stays."""
+    expire(*chain(someone, 5))
+    assert expire_responses() == 5
+    assert not Response.objects.exists()
+    assert not Turn.objects.exists()
+    assert not TurnItem.objects.exists()
+    assert not Item.objects.exists()
+    assert UsageRecord.objects.count() == 5
+
+
+def test_what_a_later_response_still_needs_stays(someone: Conversationalist) -> None:
+    """The turns below a response that lives are kept, those of a dead branch are not."""
+    trunk = chain(someone, 3)
+    branch = chain(someone, 2, previous=trunk[0])
+    expire(*trunk[:2], *branch)
+    assert expire_responses() == 4
+    assert list(Response.objects.values_list("public_id", flat=True)) == [trunk[2]]
+    assert Turn.objects.count() == 3
+    assert Item.objects.count() == 6
+    delete_response(caller=someone.caller, response_id=trunk[2])
+    assert not Turn.objects.exists()
+    assert not Item.objects.exists()
+
+
+def test_many_responses_expire_in_batches(someone: Conversationalist) -> None:
+    """More than one batch goes in one call."""
+    ids = []
+    for _ in range(205):
+        someone.announce()
+        ids.append(someone.turn("alone"))
+    expire(*ids)
+    assert expire_responses() == 205
+    assert not Item.objects.exists()
+
+
+def test_the_time_to_live_counts_from_completion_and_zero_is_for_ever(
+    someone: Conversationalist, settings: Any
+) -> None:
+    """`RESPONSES_STORE_TTL_SECONDS` decides when a response expires."""
+    settings.RESPONSES_STORE_TTL_SECONDS = 100
+    bounded = someone.turn("bounded")
+    settings.RESPONSES_STORE_TTL_SECONDS = 0
+    unbounded = someone.turn("unbounded")
+    soon = Now() + timedelta(seconds=101)
+    assert Response.objects.filter(public_id=bounded, expires_at__gt=Now(), expires_at__lt=soon).exists()
+    assert Response.objects.get(public_id=unbounded).expires_at is None
+
+
+def test_what_is_not_stored_leaves_no_content(someone: Conversationalist) -> None:
+    """`store: false` leaves its accounting row and nothing else, in any table."""
+    someone.turn("do not keep this", store=False)
+    assert not Response.objects.exists()
+    assert not Item.objects.exists()
+    assert not Turn.objects.exists()
+    assert UsageRecord.objects.count() == 1

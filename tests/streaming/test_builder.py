@@ -1,0 +1,106 @@
+"""How a stream begins and ends, event by event."""
+
+import pytest
+
+from responses_api.streaming import ResponseBuilder, failure_events
+from tests.streaming.streams import parse
+from tests.streaming.test_builder_properties import USAGE, base, build, texts
+
+
+def types(events: list[dict[str, object]]) -> list[object]:
+    return [event["type"] for event in events]
+
+
+def test_first_event_carries_the_whole_object() -> None:
+    """Effective values are there from the start; usage and output are not."""
+    created, in_progress = ResponseBuilder(base()).start()
+    assert created == {"type": "response.created", "sequence_number": 0, "response": base()}
+    assert in_progress["response"] == {**base(), "status": "in_progress"}
+
+
+def test_a_jobs_stream_begins_in_the_queue() -> None:
+    events = ResponseBuilder(base(), queued=True).start()
+    assert types(events) == ["response.created", "response.queued", "response.in_progress"]
+    assert [event["response"]["status"] for event in events] == ["queued", "queued", "in_progress"]
+
+
+def test_completed_answer() -> None:
+    events, stored = build(texts("Hel", "", "lo"), "completed")
+    assert types(events) == [
+        "response.created",
+        "response.in_progress",
+        "response.output_item.added",
+        "response.content_part.added",
+        "response.output_text.delta",
+        "response.output_text.delta",
+        "response.output_text.done",
+        "response.content_part.done",
+        "response.output_item.done",
+        "response.completed",
+    ]
+    assert (stored["usage"], stored["completed_at"], stored["error"]) == (USAGE, 1_700_000_001, None)
+    assert events[-1]["response"] == stored
+
+
+def test_completed_answer_without_text_is_an_empty_message() -> None:
+    """So that `output_text` is there, and is empty."""
+    _, stored = build([], "completed")
+    [message] = stored["output"]
+    assert (message["status"], message["content"][0]["text"]) == ("completed", "")
+
+
+def test_cut_answer_is_incomplete_throughout() -> None:
+    """Response, item and terminal event say so, and the response says why."""
+    events, stored = build(texts("Hel"), "incomplete")
+    assert events[-1]["type"] == "response.incomplete"
+    assert events[-2]["item"]["status"] == "incomplete"
+    assert stored["incomplete_details"] == {"reason": "max_output_tokens"}
+    assert (stored["status"], stored["completed_at"]) == ("incomplete", None)
+    assert build([], "incomplete")[1]["output"] == []
+
+
+def test_fault_is_an_error_event_and_a_failed_response() -> None:
+    events, stored = build(texts("Hel"), "failed")
+    assert types(events)[-3:] == ["response.output_item.done", "error", "response.failed"]
+    fault = {"code": "server_error", "message": "The engine stopped."}
+    assert events[-2] == {"type": "error", "sequence_number": 8, "param": None, **fault}
+    assert stored["error"] == fault
+    assert stored["output"][0]["status"] == "incomplete"
+
+
+def test_cancelled_job_ends_with_an_error_event() -> None:
+    """No invented event type: the object says `cancelled`."""
+    events, stored = build(texts("Hel"), "cancelled")
+    assert types(events)[-2:] == ["response.output_item.done", "error"]
+    assert events[-1]["code"] == "response_cancelled"
+    assert (stored["status"], stored["error"]) == ("cancelled", None)
+
+
+def test_misuse_is_an_error_of_the_caller() -> None:
+    """One start, one end, text between them, and a failure says why."""
+    builder = ResponseBuilder(base())
+    with pytest.raises(RuntimeError):
+        builder.text("too early")
+    builder.start()
+    with pytest.raises(RuntimeError):
+        builder.start()
+    with pytest.raises(ValueError, match="needs an error"):
+        builder.finish("failed")
+    builder.finish("completed")
+    with pytest.raises(RuntimeError):
+        builder.text("too late")
+    with pytest.raises(RuntimeError):
+        builder.finish("completed")
+
+
+def test_reader_can_end_a_stream_whose_worker_is_gone() -> None:
+    """The numbers go on, the object fails, and what the reader knew stays as it was."""
+    events = ResponseBuilder(base()).start()
+    known = events[0]["response"]
+    events += failure_events(known, sequence_number=len(events), message="The worker is gone.")
+    parse(events)
+    assert types(events)[-2:] == ["error", "response.failed"]
+    assert [event["sequence_number"] for event in events] == [0, 1, 2, 3]
+    fault = {"code": "server_error", "message": "The worker is gone."}
+    assert events[-1]["response"] == {**known, "status": "failed", "error": fault}
+    assert known["status"] == "in_progress"

@@ -1,0 +1,158 @@
+"""Any sequence of text, reasoning and calls, ending in any way, gives a stream that the SDK and the grammar accept."""
+
+from typing import Any, Literal
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from responses_api.protocol import initial_response, parse_create, usage
+from responses_api.streaming import Event, Outcome, ResponseBuilder
+from tests.protocol.references import open_responses_faults
+from tests.streaming.steps import STEPS, Steps, Text, expected_output, take, told
+from tests.streaming.streams import (
+    Events,
+    check_grammar,
+    check_items,
+    check_open_responses,
+    fold,
+    open_responses_object,
+)
+
+OUTCOMES: st.SearchStrategy[Outcome] = st.sampled_from(["completed", "incomplete", "failed", "cancelled"])
+USAGE = usage(input_tokens=9, output_tokens=3, cached_tokens=4, cache_write_tokens=5)
+
+
+def base() -> dict[str, Any]:
+    request = parse_create({"input": "hi", "instructions": "Be brief.", "metadata": {"a": "b"}})
+    return initial_response(
+        request, id="resp_1", created_at=1_700_000_000, model="m", temperature=1.0, top_p=1.0, store=True
+    )
+
+
+def seal(text: str) -> str:
+    return f"sealed:{len(text)}"
+
+
+def finish(builder: ResponseBuilder, outcome: Outcome) -> list[Event]:
+    if outcome == "failed":
+        return builder.finish(outcome, error={"code": "server_error", "message": "The engine stopped."})
+    return builder.finish(outcome, usage=USAGE, completed_at=1_700_000_001)
+
+
+def build(
+    steps: Steps,
+    outcome: Outcome,
+    *,
+    queued: bool = False,
+    compaction: tuple[int, int] | Literal[False] | None = False,
+    sealed: bool = False,
+) -> tuple[Events, dict[str, Any]]:
+    builder = ResponseBuilder(base(), queued=queued, seal=seal if sealed else None)
+    events = builder.start()
+    if compaction is not False:
+        events += builder.compaction("mlxr1.blob", tokens=compaction)
+    for step in steps:
+        events += take(builder, step)
+    events += finish(builder, outcome)
+    return events, builder.snapshot()
+
+
+def texts(*deltas: str) -> list[Text]:
+    return [Text(delta=delta) for delta in deltas]
+
+
+@settings(max_examples=200, deadline=None)
+@given(STEPS, OUTCOMES, st.booleans(), st.sampled_from([False, None, (900, 90)]), st.booleans())
+def test_every_stream_is_whole(
+    steps: Steps, outcome: Outcome, queued: bool, compaction: tuple[int, int] | Literal[False] | None, sealed: bool
+) -> None:
+    """Valid event by event, folds to the stored object, follows the grammar; nothing that was told is lost."""
+    events, stored = build(steps, outcome, queued=queued, compaction=compaction, sealed=sealed)
+    check_grammar(events)
+    check_items(events)
+    check_open_responses(events)
+    folded = fold(events)
+    if outcome == "cancelled":  # its terminal event carries no object
+        folded |= {"status": "cancelled", "usage": USAGE}
+    else:
+        assert events[-1]["response"] == stored
+    assert folded == stored
+    assert open_responses_faults("ResponseResource", open_responses_object(stored)) == []
+    assert stored["status"] == outcome
+    output = stored["output"] if compaction is False else stored["output"][1:]
+    assert [told(item) for item in output] == expected_output(steps, outcome)
+    for item in output:
+        if item["type"] == "reasoning":
+            assert item.get("encrypted_content") == (seal(item["content"][0]["text"]) if sealed else None)
+
+
+@settings(max_examples=50, deadline=None)
+@given(STEPS, OUTCOMES)
+def test_a_replay_gives_the_same_events_and_goes_on(steps: Steps, outcome: Outcome) -> None:
+    """Two builders given the same make the same, ids and numbers included."""
+    assert build(steps, outcome, sealed=True) == build(steps, outcome, sealed=True)
+
+
+@settings(max_examples=50, deadline=None)
+@given(STEPS, OUTCOMES)
+def test_events_stay_as_they_were_given(steps: Steps, outcome: Outcome) -> None:
+    """Neither what happens later nor what a receiver does to its events shows in others."""
+    builder = ResponseBuilder(base(), queued=True)
+    seen: list[tuple[Event, bytes]] = []
+
+    def note(events: list[Event]) -> None:
+        seen.extend((event, orjson.dumps(event)) for event in events)
+
+    note(builder.start())
+    for step in steps:
+        note(take(builder, step))
+        builder.snapshot()["output"].clear()
+        builder.snapshot()["metadata"]["a"] = "changed"
+    note(finish(builder, outcome))
+    assert all(orjson.dumps(event) == text for event, text in seen)
+    stored = orjson.dumps(builder.snapshot())
+    for event, _ in seen[:-1]:
+        spoil(event)
+    assert orjson.dumps(seen[-1][0]) == seen[-1][1]
+    assert orjson.dumps(builder.snapshot()) == stored
+
+
+def spoil(value: Any) -> None:
+    """Change all that can be changed in a value."""
+    for inner in value.values() if isinstance(value, dict) else value:
+        if isinstance(inner, dict | list):
+            spoil(inner)
+    value.clear()
+
+
+@settings(max_examples=50, deadline=None)
+@given(STEPS)
+def test_a_receiver_that_changes_its_events_changes_nothing_else(steps: Steps) -> None:
+    """Not even the events of the item that is being written."""
+    builder = ResponseBuilder(base(), seal=seal)
+    kept = [orjson.dumps(event) for event in build(steps, "completed", sealed=True)[0]]
+    events = builder.start()
+    seen = []
+    for step in steps:
+        for event in events:
+            seen.append(orjson.dumps(event))
+            spoil(event)
+        events = take(builder, step)
+    seen += [orjson.dumps(event) for event in events + finish(builder, "completed")]
+    assert seen == kept
+
+
+@settings(max_examples=50, deadline=None)
+@given(STEPS)
+def test_snapshot_is_what_would_be_stored_if_the_stream_stopped_now(steps: Steps) -> None:
+    """The open item counts as cut, and has all that was given so far; the ids are those of the stream."""
+    builder = ResponseBuilder(base(), seal=seal)
+    events = builder.start()
+    for count, step in enumerate(steps, start=1):
+        events += take(builder, step)
+        snapshot = builder.snapshot()
+        assert snapshot["status"] == "in_progress"
+        assert snapshot["output"] == build(steps[:count], "incomplete", sealed=True)[1]["output"]
+    ids = [event["item"]["id"] for event in events if event["type"] == "response.output_item.added"]
+    assert [item["id"] for item in builder.snapshot()["output"]] == ids

@@ -1,0 +1,137 @@
+"""Turns of a conversation without a server: the services in the order in which a request meets them."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from django.db import connection
+from django.utils import timezone
+
+from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer
+from inference.types import ModelInfo
+from responses_api.caller import Caller
+from responses_api.ids import new_id
+from responses_api.models import Item, Process, Response, Turn, TurnItem, UsageRecord
+from responses_api.protocol import parse_create
+from responses_api.selectors import history
+from responses_api.selectors.history import history_payloads
+from responses_api.selectors.models import forget_fleet, live_fleet
+from responses_api.services.announce_process import Announcement, announce_process
+from responses_api.services.authenticate import default_project
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.finish_response import Ending, finish_response
+from responses_api.services.leases import Lease, claim_responses
+from responses_api.services.prepare_generation import Prepared, prepare_generation
+
+MODEL = "scripted"
+INFO = ModelInfo(name=MODEL, digest="test", context_length=1 << 30, vocab_size=VOCAB_SIZE)
+
+
+@dataclass
+class Queries:
+    """The database's part of something."""
+
+    seconds: float = 0.0
+    statements: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def timed_queries() -> Iterator[Queries]:
+    """Counts every statement of the block, and times its execution and the fetching of histories."""
+    queries = Queries()
+
+    def timed_read(turn_id: int | None) -> list[str]:
+        # SQLite works while rows are fetched, so a history's whole reading counts.
+        before = queries.seconds
+        started = time.perf_counter()
+        try:
+            return history_payloads(turn_id)
+        finally:
+            queries.seconds = before + time.perf_counter() - started
+
+    def watch(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+        started = time.perf_counter()
+        try:
+            return execute(sql, params, many, context)
+        finally:
+            queries.seconds += time.perf_counter() - started
+            queries.statements.append(sql)
+
+    with connection.execute_wrapper(watch), patch.object(history, "history_payloads", timed_read):
+        yield queries
+
+
+def row_counts() -> dict[str, int]:
+    """How many rows a turn could have added to."""
+    return {kind.__name__: kind._default_manager.count() for kind in (Response, Turn, TurnItem, Item, UsageRecord)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversationalist:
+    """A caller with a worker of its own that answers at once."""
+
+    caller: Caller
+    worker: str
+
+    @classmethod
+    def make(cls) -> "Conversationalist":
+        someone = cls(caller=Caller(project=default_project()), worker=new_id("worker_"))
+        someone.announce()
+        return someone
+
+    def announce(self) -> None:
+        """Be a live worker for a lease's time, and known to be."""
+        offer = {
+            "name": MODEL, "aliases": ["smollm2-135m"], "digest": "test", "context_length": INFO.context_length,
+            "temperature": 1.0, "top_p": 1.0, "created": 0, "weights": "", "source": "", "size_bytes": 0,
+        }  # fmt: skip
+        announce_process(Announcement(id=self.worker, kind=Process.Kind.WORKER, slots=8, offers=[offer]))
+        forget_fleet()
+        live_fleet()
+
+    def turn(self, text: str, *, previous: str | None = None, **options: Any) -> str:
+        """Ask ``text`` and have it answered with "ok"; the response's id."""
+        return self.begin(text, previous_response_id=previous, **options).end()
+
+    def begin(self, text: str | list[dict[str, Any]], **options: Any) -> "RunningTurn":
+        """Ask ``text`` and have a worker take it."""
+        payload = {"input": text, **options}
+        public_id = new_response_id()
+        create_response(
+            caller=self.caller, request=parse_create(payload), public_id=public_id, payload=payload, reader="test"
+        )
+        (row,) = claim_responses(worker=self.worker, models=[MODEL], limit=1)
+        prepared = prepare_generation(
+            row=row, request_id=public_id, tokenizer=ScriptedTokenizer(), info=INFO, cache_scope="test"
+        )
+        assert isinstance(prepared, Prepared)
+        return RunningTurn(row=row, prepared=prepared)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningTurn:
+    """A response that a worker generates."""
+
+    row: Response
+    prepared: Prepared
+
+    def end(self, text: str = "ok", *, status: str = "completed") -> str:
+        """Have it answered; the response's id."""
+        output = {
+            "id": new_id("msg_"), "type": "message", "status": "completed", "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
+        }  # fmt: skip
+        ending = Ending(
+            response={**self.prepared.body, "status": status, "output": [output]},
+            input_items=self.prepared.input_items,
+            completed_at=timezone.now(),
+            input_tokens=self.prepared.prompt_tokens,
+            output_tokens=1,
+        )
+        row = self.row
+        lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
+        assert finish_response(lease=lease, ending=ending)
+        return row.public_id

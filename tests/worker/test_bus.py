@@ -1,0 +1,98 @@
+"""The bus in one process: any thread sends, loops receive, nothing is lost or reordered."""
+
+import asyncio
+import threading
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+from responses_api import bus
+from responses_api.bus import Subscription, publish, subscribe
+from responses_api.bus.memory import ThreadSafeChannelLayer
+from responses_api.bus.publisher import merged
+
+
+async def test_messages_of_many_threads_arrive_in_each_thread_s_order() -> None:
+    """A subscriber gets every message, and those of one thread in the order in which they were sent."""
+    subscription = await subscribe("numbers")
+    threads, count = 4, 500
+
+    def send(name: int) -> None:
+        for number in range(count):
+            publish("numbers", {"type": "number", "from": name, "number": number})
+
+    senders = [threading.Thread(target=send, args=(name,)) for name in range(threads)]
+    for sender in senders:
+        sender.start()
+    seen: dict[int, list[int]] = {name: [] for name in range(threads)}
+    for _ in range(threads * count):
+        message = await subscription.receive(10)
+        assert message is not None
+        seen[message["from"]].append(message["number"])
+    for sender in senders:
+        sender.join()
+    await subscription.close()
+    assert all(numbers == list(range(count)) for numbers in seen.values())
+
+
+async def test_a_time_out_loses_no_message() -> None:
+    """What comes after a receive has timed out is received by the next one."""
+    subscription = await subscribe("late")
+    assert await subscription.receive(0.01) is None
+    publish("late", {"type": "here"})
+    assert await subscription.receive(5) == {"type": "here"}
+    await subscription.close()
+    publish("late", {"type": "gone"})
+
+
+async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits() -> None:
+    """The layer keeps `capacity` messages a channel."""
+    layer = ThreadSafeChannelLayer(capacity=3)
+    for number in range(5):
+        layer.post("slow", {"type": "n", "number": number})
+    received = [(await layer.receive("slow"))["number"] for _ in range(3)]
+    assert received == [0, 1, 2]
+    waiting = asyncio.ensure_future(layer.receive("slow"))
+    await asyncio.sleep(0)
+    layer.post("slow", {"type": "n", "number": 9})
+    assert (await waiting)["number"] == 9
+
+
+async def test_a_listener_that_gives_up_half_way_leaves_nothing(settings: Any, redis_url: str) -> None:
+    """Cancelled at any step of subscribing, or closed at once: the Redis layer has no channel and no group of it."""
+    settings.CHANNEL_LAYERS = {
+        "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [redis_url]}}
+    }
+    layer: Any = get_channel_layer()
+    await (await subscribe("first")).close()
+    for steps in range(12):
+        subscribing = asyncio.ensure_future(subscribe(f"left.{steps}"))
+        for _ in range(steps):
+            await asyncio.sleep(0.0005)
+        subscribing.cancel()
+        for result in await asyncio.gather(subscribing, return_exceptions=True):
+            if isinstance(result, Subscription):
+                await result.close()
+    await asyncio.gather(*bus._closing)
+    inner = layer._get_layer()
+    assert not inner.channels
+    assert not inner.groups
+    await layer.flush()
+
+
+def test_waiting_event_batches_of_one_attempt_are_joined() -> None:
+    """Consecutive batches become one message; gaps, other attempts and other messages stay apart."""
+
+    def events(first: int, *kinds: str, attempt: int = 1, last: bool = False) -> dict[str, Any]:
+        return {
+            "type": "response.events",
+            "attempt": attempt,
+            "first": first,
+            "events": [(kind, "{}") for kind in kinds],
+            "last": last,
+        }
+
+    joined = merged([events(0, "a"), events(1, "b", "c"), events(3, "d", last=True)])
+    assert joined == [events(0, "a", "b", "c", "d", last=True)]
+    apart = [events(0, "a"), events(2, "c"), events(3, "d", attempt=2), {"type": "response.refused"}]
+    assert merged(apart) == apart

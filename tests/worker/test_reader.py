@@ -1,0 +1,116 @@
+"""Readers of responses when the bus forgets or fails: the database knows."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pytest
+from asgiref.sync import sync_to_async
+
+from responses_api import bus
+from responses_api.bus.memory import ThreadSafeChannelLayer
+from responses_api.consumers import sse
+from responses_api.errors import Overloaded, ServerError
+from responses_api.models import Response
+from responses_api.protocol import parse_create
+from responses_api.selectors.jobs import Standing
+from responses_api.services.answer_create import Admission, running_response
+from responses_api.services.create_response import create_response
+from responses_api.services.follow_response import Follower, follow
+from responses_api.streaming import EncodedEvent
+from tests.turns import Conversationalist
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.mark.parametrize("stored", [True, False])
+async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, stored: bool) -> None:
+    """The object as it was stored; an error when nothing was."""
+    someone = await sync_to_async(Conversationalist.make)()
+    follower = await follow(await sync_to_async(someone.turn)("hello", store=stored))
+    follower.observe(Standing.ENDED)
+    follower.observe(Standing.ENDED)
+    if stored:
+        assert (await follower.result())["output"][0]["content"][0]["text"] == "ok"
+        assert follower.ended
+    else:
+        with pytest.raises(ServerError):
+            await follower.result()
+    await follower.close()
+
+
+def admission_of(someone: Conversationalist, payload: dict[str, Any]) -> Admission:
+    """What admits ``payload`` of an authenticated caller."""
+
+    def admit(*, public_id: str, reader: str) -> None:
+        request = parse_create(payload)
+        create_response(caller=someone.caller, request=request, public_id=public_id, payload=payload, reader=reader)
+
+    return admit
+
+
+async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job() -> None:
+    """The row goes, although the subscription could not be ended."""
+    someone = await sync_to_async(Conversationalist.make)()
+    payload: dict[str, Any] = {"input": "hello"}
+
+    async def away(subscription: bus.Subscription) -> None:
+        subscription._task.cancel()
+        raise ConnectionError("away")
+
+    with patch.object(bus.Subscription, "close", away):
+        async with running_response(admission_of(someone, payload)):
+            assert await Response.objects.acount() == 1
+        deadline = asyncio.get_running_loop().time() + 5
+        while await Response.objects.aexists():
+            assert asyncio.get_running_loop().time() < deadline, "the job stays"
+            await asyncio.sleep(0.02)
+
+
+async def test_a_broker_that_is_away_is_said_to_be() -> None:
+    """503 before anything is queued, not a fault of ours."""
+    with (
+        patch.object(ThreadSafeChannelLayer, "group_add", side_effect=ConnectionError("refused")),
+        pytest.raises(Overloaded),
+    ):
+        await follow("resp_1")
+
+
+async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
+    """Once it is open no status can tell: `error`, then `response.failed`, then the end."""
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    async def receive() -> dict[str, Any]:
+        await asyncio.Event().wait()
+        return {}
+
+    async def broken(follower: Follower, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
+        yield []
+        raise RuntimeError("a fault of ours")
+
+    someone = await sync_to_async(Conversationalist.make)()
+    payload: dict[str, Any] = {"input": "hello", "stream": True}
+    created = orjson.dumps({"response": {"id": "resp_1", "output": []}}).decode()
+
+    async def opened(follower: Follower) -> None:
+        follower._opening, follower._next = created, 2
+
+    with (
+        patch.object(Follower, "opened", opened),
+        patch.object(Follower, "batches", broken),
+        patch.object(sse, "admission", lambda scope: admission_of(someone, payload)),
+    ):
+        await sse.ResponseStreamConsumer()({"type": "http"}, receive, send)
+    text = b"".join(message.get("body", b"") for message in sent).decode()
+    assert [line for line in text.splitlines() if line.startswith("event: ")] == [
+        "event: error",
+        "event: response.failed",
+    ]
+    assert '"sequence_number":3' in text
+    assert text.endswith("data: [DONE]\n\n")
+    assert not sent[-1]["more_body"]

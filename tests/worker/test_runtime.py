@@ -1,0 +1,163 @@
+"""A worker whose surroundings fail: every claimed row comes to an end, and every reader hears of it."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import OperationalError
+
+from responses_api import bus
+from responses_api.caller import Caller
+from responses_api.models import Response
+from responses_api.models.response import ACTIVE
+from responses_api.protocol import parse_create
+from responses_api.selectors.models import forget_fleet
+from responses_api.services.authenticate import default_project
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.prepare_generation import prepare_generation
+from responses_api.services.run_generation import Generation
+from responses_api.worker import runtime
+from responses_api.worker.hosted_models import ModelHost
+from responses_api.worker.runtime import GenerationWorker
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def heard() -> Iterator[list[tuple[str, dict[str, Any]]]]:
+    """Everything that is published."""
+    messages: list[tuple[str, dict[str, Any]]] = []
+    with patch.object(bus, "publish", lambda group, message: messages.append((group, message))):
+        yield messages
+
+
+@pytest.fixture
+def worker(settings: Any) -> Iterator[GenerationWorker]:
+    settings.RESPONSES_ENGINE = "scripted"
+    settings.RESPONSES_LEASE_SECONDS = 1.5
+    found = GenerationWorker()
+    host = ModelHost(found.sink)
+    host.scan()
+    host.default().ensure_running()
+    found.start(host)
+    forget_fleet()
+    yield found
+    found.stop()
+
+
+def queue(text: str) -> str:
+    """A waiting row; the id of its response."""
+    payload = {"input": text, "stream": True}
+    public_id = new_response_id()
+    create_response(
+        caller=Caller(project=default_project()),
+        request=parse_create(payload),
+        public_id=public_id,
+        payload=payload,
+        reader="web_1",
+    )
+    return public_id
+
+
+def wait_until_none_is_active() -> None:
+    deadline = time.monotonic() + 10
+    while Response.objects.filter(status__in=ACTIVE).exists():
+        assert time.monotonic() < deadline, "a row stays active"
+        time.sleep(0.02)
+
+
+def last(heard: list[tuple[str, dict[str, Any]]], public_id: str) -> dict[str, Any]:
+    return [message for group, message in heard if group == bus.response_group(public_id)][-1]
+
+
+def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
+    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Neither the one that it failed for, nor those that were claimed together with it."""
+    broken: list[str] = []
+
+    def fail_for_the_first(*, row: Response, **arguments: Any) -> Any:
+        if row.request["input"] == "0":
+            broken.append(row.public_id)
+            raise OperationalError("terminating connection")
+        return prepare_generation(row=row, **arguments)
+
+    # From before the first is queued, since the claim that the worker's start asked for may be under way.
+    with (
+        patch.object(runtime, "prepare_generation", fail_for_the_first),
+        patch.object(Generation, "refuse", refuse_without_database),
+    ):
+        with worker._lock:
+            worker._claim_pending = True  # so that all are claimed together
+        ids = [queue(str(number)) for number in range(3)]
+        worker._claim()
+        wait_until_none_is_active()
+    assert broken == ids[:1]
+    assert last(heard, ids[0])["error"]["class"] == "Overloaded"
+    assert all(last(heard, public_id)["last"] for public_id in ids[1:])
+
+
+def refuse_without_database(run: Any, error: Any) -> None:
+    """``Generation.refuse`` while the database is away."""
+    with patch.object(type(run.lease), "rows", side_effect=OperationalError("still away")):
+        REFUSE(run, error)
+
+
+REFUSE = Generation.refuse
+
+
+def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
+    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Its reader gets `response.failed`."""
+    (model,) = worker._host
+
+    def stop_then_refuse(request: Any) -> None:
+        model.engine.close()
+        type(model.engine).submit(model.engine, request)
+
+    with patch.object(model.engine, "submit", stop_then_refuse):
+        public_id = queue("hello")
+        worker.wake()
+        wait_until_none_is_active()
+    worker.drain()
+    final = last(heard, public_id)
+    assert final["last"]
+    assert final["events"][-1][0] == "response.failed"
+
+
+def test_an_engine_that_has_stopped_is_replaced(
+    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """What comes next is answered by a new one."""
+    (model,) = worker._host
+    stopped = model.engine
+    stopped.close()
+    assert not model.is_running
+    public_id = queue("hello")
+    worker.wake()
+    wait_until_none_is_active()
+    worker.drain()
+    assert last(heard, public_id)["events"][-1][0] == "response.completed"
+    assert model.engine is not stopped
+
+
+def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]) -> None:
+    """Else it would take no more requests after some hundreds; their last events can still be asked for again."""
+    ids = [queue("hi"), queue("hi"), queue("[[fail: So it is.]]")]
+    worker._claim()
+    wait_until_none_is_active()
+    deadline = time.monotonic() + 10
+    while worker._runs or worker._by_request:
+        assert time.monotonic() < deadline, "an ended response is held on to"
+        time.sleep(0.02)
+    assert set(worker._ended) == set(ids)
+
+
+def test_owners_that_are_gone_are_forgotten(worker: GenerationWorker) -> None:
+    """By the engines and by what was remembered of their thinking."""
+    with patch.object(type(worker._host.default().engine), "forget") as forget:
+        worker._hear({"type": "process.forget", "scopes": ["project-1", "key-2"]})
+    assert [call.args[-1] for call in forget.call_args_list] == ["project-1", "key-2"]
