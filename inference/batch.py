@@ -21,7 +21,7 @@ from inference.prefix_cache import PrefixCache
 from inference.sampling import sampler_for
 from inference.stop_strings import StopStrings
 from inference.thinking import ThinkingWatch
-from inference.types import Chunk, Constraint, Finish, GenerationRequest, ModelError, ModelInfo, TokenLogprob
+from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo, TokenLogprob
 
 log = logging.getLogger(__name__)
 
@@ -39,19 +39,32 @@ class _Sequence:
     def __init__(
         self, request: GenerationRequest, *, limit: int, detokenizer: Any, matcher: Matcher | None = None
     ) -> None:
+        """`limit`: so many tokens may still come. The matcher has taken what the answer has already."""
         self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
+        self.context = request.prompt + request.generated  # what is read before a token is chosen
         self.stop = StopStrings(request.stop)
         self.started = False
         self.cache: list[Any] | None = None
-        self.done = 0  # tokens of the prompt that `cache` holds
+        self.done = 0  # tokens of the context that `cache` holds
         self.cached = 0  # so many of them came from the prefix cache
-        self.written = 0  # so many were added to it
+        self.written = 0  # so many of the prompt were added to it
         self.uid = -1
-        self.generated = 0
+        self.chosen = 0
+        for token in request.generated:
+            self.stop.add(detokenizer.add(token))
 
     @property
     def rest(self) -> int:
-        return len(self.request.prompt) - self.done
+        return len(self.context) - self.done
+
+    @property
+    def ended(self) -> Finish | None:
+        """How the answer has ended already, before anything is read; only one that is continued can have."""
+        if not self.request.generated:
+            return None
+        if self.stop.found or (self.matcher is not None and self.matcher.must_end):
+            return "stop"
+        return "length" if self.limit < 1 else None
 
 
 class Batch:
@@ -74,18 +87,20 @@ class Batch:
         return len(self._reading) + len(self._generating)
 
     def add(self, request: GenerationRequest) -> list[Chunk]:
-        """Take a sequence in; the chunk that refuses it, if its prompt can't be read."""
+        """Take a sequence in; its chunks, if it is refused or has nothing to go on with."""
         error = self._refusal(request)
         if error:
             return [Chunk(request_id=request.id, finish="error", error=error)]
         try:
-            matcher = self._matcher(request.constraint)
+            matcher = self._matcher(request)
         except ModelError as refused:
             return [Chunk(request_id=request.id, finish="error", error=str(refused))]
-        limit = min(request.max_tokens, self._context_length - len(request.prompt))
-        self._reading[request.id] = _Sequence(
-            request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher
-        )
+        limit = min(request.max_tokens, self._context_length - len(request.prompt)) - len(request.generated)
+        sequence = _Sequence(request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher)
+        ended = sequence.ended
+        if ended is not None:
+            return [Chunk(request_id=request.id, started=True), self._final(sequence, ended)]
+        self._reading[request.id] = sequence
         return []
 
     def cancel(self, request_id: str) -> list[Chunk]:
@@ -93,7 +108,7 @@ class Batch:
         sequence = self._reading.pop(request_id, None)
         if sequence is not None:
             if sequence.cache is not None:
-                self._keep(sequence, list(sequence.request.prompt[: sequence.done]), sequence.cache)
+                self._keep(sequence, list(sequence.context[: sequence.done]), sequence.cache)
             return [self._final(sequence, "cancelled")]
         sequence = next((s for s in self._generating.values() if s.request.id == request_id), None)
         if sequence is None:
@@ -122,15 +137,23 @@ class Batch:
     def close(self) -> None:
         self._generator.close()
 
-    def _matcher(self, constraint: Constraint | None) -> Matcher | None:
-        if constraint is None:
+    def _matcher(self, request: GenerationRequest) -> Matcher | None:
+        if request.constraint is None:
             return None
         if self._loaded.vocabulary is None:
             raise ModelError("The tokenizer of this model can't be used for constraints.")
-        return self._loaded.vocabulary.matcher(constraint)
+        matcher = self._loaded.vocabulary.matcher(request.constraint)
+        if request.generated and matcher.advance_while_allowed(request.generated) < len(request.generated):
+            raise ModelError("The answer that is to be continued breaks its constraint.")
+        return matcher
 
     def _watch(self, request: GenerationRequest) -> ThinkingWatch | None:
-        return None if request.thinking is None else ThinkingWatch(request.thinking, self._spelling.spell)
+        if request.thinking is None:
+            return None
+        watch = ThinkingWatch(request.thinking, self._spelling.spell)
+        for token in request.generated:
+            watch.add(token)
+        return watch
 
     def _refusal(self, request: GenerationRequest) -> str:
         if not request.prompt:
@@ -139,6 +162,8 @@ class Batch:
             return "The prompt fills the model's context."
         if min(request.prompt) < 0 or max(request.prompt) >= self._vocab_size:
             return "The prompt holds a token that the model doesn't know."
+        if any(not 0 <= token < self._vocab_size for token in request.generated):
+            return "The answer that is to be continued holds a token that the model doesn't know."
         if request.max_tokens < 1:
             return "At least one token must be asked for."
         if any(not 0 <= token < self._vocab_size for token, _ in request.sampling.logit_bias):
@@ -154,9 +179,10 @@ class Batch:
             if not sequence.started:
                 sequence.started = True
                 request = sequence.request
-                sequence.cache, sequence.done = self._prefix_cache.fetch(request.cache_scope, request.prompt)
+                sequence.cache, sequence.done = self._prefix_cache.fetch(request.cache_scope, sequence.context)
                 sequence.cached = sequence.done
-                chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=sequence.done))
+                cached = min(sequence.cached, len(request.prompt))
+                chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
         return chunks
 
     def _read(self) -> list[Chunk]:
@@ -165,7 +191,7 @@ class Batch:
         long = next((sequence for sequence in ready if sequence.rest > self._prefill_step), None)
         short = [sequence for sequence in ready if sequence.rest <= self._prefill_step]
         if long is not None and (self._long_is_next or not short):
-            if any(sequence.generated == 0 for sequence in self._generating.values()):
+            if any(sequence.chosen == 0 for sequence in self._generating.values()):
                 return []  # what was handed over needs two more steps to its first token: no slice between them
             self._long_is_next = False
             return self._read_slice(long)
@@ -181,7 +207,7 @@ class Batch:
 
     def _read_slice(self, sequence: _Sequence) -> list[Chunk]:
         model = self._loaded.model
-        tokens = sequence.request.prompt[sequence.done : sequence.done + self._prefill_step]
+        tokens = sequence.context[sequence.done : sequence.done + self._prefill_step]
         try:
             with mx.stream(self._generator.stream):
                 if sequence.cache is None:
@@ -201,11 +227,14 @@ class Batch:
             del self._reading[sequence.request.id]
         try:
             uids = self._generator.insert(
-                [list(sequence.request.prompt[sequence.done :]) for sequence in group],
+                [list(sequence.context[sequence.done :]) for sequence in group],
                 max_tokens=[sequence.limit for sequence in group],
                 caches=[sequence.cache for sequence in group],
-                all_tokens=[list(sequence.request.prompt[: sequence.done]) for sequence in group],
-                samplers=[sampler_for(sequence.request.sampling) for sequence in group],
+                all_tokens=[list(sequence.context[: sequence.done]) for sequence in group],
+                samplers=[
+                    sampler_for(sequence.request.sampling, position=len(sequence.request.generated))
+                    for sequence in group
+                ],
                 logits_processors=[
                     processors_for(
                         sequence.request.sampling,
@@ -235,7 +264,7 @@ class Batch:
 
     def _advance(self, response: Any, scores: Scores | None) -> Chunk:
         sequence = self._generating[response.uid]
-        sequence.generated += 1
+        sequence.chosen += 1
         finish: Finish | None = response.finish_reason
         tokens = () if finish == "stop" else (response.token,)
         piece = sequence.detokenizer.add(response.token) if tokens else ""
@@ -262,7 +291,7 @@ class Batch:
     def _withdraw(self, sequence: _Sequence) -> None:
         """Take a sequence out of the generator, keeping what it computed in the prefix cache."""
         with mx.stream(self._generator.stream):
-            removed = self._generator.remove([sequence.uid], return_prompt_caches=sequence.generated > 0)
+            removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
             if sequence.uid in removed:
                 cache, tokens = removed[sequence.uid]
                 self._keep(sequence, tokens, cache)

@@ -23,7 +23,10 @@ Processor = Callable[[Any, Any], Any]
 def processors_for(
     sampling: Sampling, *, prompt_length: int, matcher: Matcher | None = None, watch: ThinkingWatch | None = None
 ) -> list[Processor]:
-    """What a new sequence asks for: nothing costs nothing. All but the last two are lazy and never wait."""
+    """What a new sequence asks for: nothing costs nothing. All but the last two are lazy and never wait.
+
+    Of an answer that is continued, matcher and watch have taken the tokens it has already.
+    """
     asks = (
         sampling.repetition_penalty != 1.0
         or sampling.presence_penalty
@@ -87,7 +90,7 @@ class _Constrained:
         self._has_begun = False
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        if self._has_begun:  # before, the last token is the prompt's
+        if self._has_begun:  # before, the last token is none that this sequence chose
             self._matcher.advance(tokens[-1].item())
         self._has_begun = True
         size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens

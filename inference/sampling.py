@@ -26,12 +26,14 @@ class _Shape(NamedTuple):
     min_p: float
 
 
-def sampler_for(sampling: Sampling) -> Sampler:
-    """The sampler for one new sequence: log-probabilities (rows, vocabulary) to token ids (rows)."""
+def sampler_for(sampling: Sampling, *, position: int = 0) -> Sampler:
+    """The sampler for one sequence, from this place in its answer on: log-probabilities (rows, vocabulary) to token
+    ids (rows).
+    """
     if sampling.temperature < 1e-4 or sampling.top_k == 1:
         return greedy
     shape = _Shape(sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p)
-    return _shared(shape) if sampling.seed is None else _Seeded(sampling.seed, shape)
+    return _shared(shape) if sampling.seed is None else _Seeded(sampling.seed, shape, position)
 
 
 def greedy(logprobs: Any) -> Any:
@@ -50,9 +52,8 @@ def _shared(shape: _Shape) -> Sampler:
 class _Seeded:
     """One sequence's own randomness: token n is drawn with a key made of the seed and n."""
 
-    def __init__(self, seed: int, shape: _Shape) -> None:
-        self._seed, self._shape = seed, shape
-        self._position = 0
+    def __init__(self, seed: int, shape: _Shape, position: int) -> None:
+        self._seed, self._shape, self._position = seed, shape, position
 
     def __call__(self, logprobs: Any) -> Any:
         # Consecutive seeds and positions must not meet: spread the seed over 64 bits (Fibonacci hashing).

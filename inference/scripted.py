@@ -31,6 +31,8 @@ from inference.types import (
 
 log = logging.getLogger(__name__)
 
+_NOT_SAID = "The answer that is to be continued is not what the script says."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedOptions:
@@ -52,15 +54,32 @@ class _Sequence:
         if request.constraint is not None:
             self.steps = _bent(self.steps, request.constraint)
         self.slow = script.slow
-        self.left = limit
-        self.position = 0
+        self.position = len(request.generated)
+        self.left = max(0, limit - self.position)
         self.top_logprobs = request.top_logprobs
-        self.due = now + script.wait
+        self.due = now if request.generated else now + script.wait
         self.text = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self.stop = StopStrings(request.stop)
+        self._skip(request.generated)
+
+    def _skip(self, generated: tuple[int, ...]) -> None:
+        """Go to the state after these tokens; a script that doesn't begin with them fails."""
+        for token in generated:
+            step = next(self.steps, None)
+            if step != token:
+                self.steps = iter([step if isinstance(step, Fail) else Fail(_NOT_SAID)])
+                return
+            self.stop.add(self.text.decode(token_bytes(token)))
+
+    @property
+    def ended(self) -> Finish | None:
+        return "stop" if self.stop.found else None if self.left else "length"
 
     def step(self, now: float) -> Chunk:
         self.due = now + self.slow
+        finish = self.ended
+        if finish is not None:  # before it began: what is continued was at its end
+            return self.end(finish)
         step = next(self.steps, None)
         if step is None:
             return self.end("stop")
@@ -70,7 +89,7 @@ class _Sequence:
         logprobs = () if self.top_logprobs is None else (_logprob(self.position, step, self.top_logprobs),)
         self.position += 1
         text = self.stop.add(self.text.decode(token_bytes(step)))
-        finish: Finish | None = "stop" if self.stop.found else None if self.left else "length"
+        finish = self.ended
         if finish is None:
             return Chunk(request_id=self.id, text=text, tokens=(step,), logprobs=logprobs)
         return self.end(finish, text=text, tokens=(step,), logprobs=logprobs)

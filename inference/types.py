@@ -96,8 +96,15 @@ class GenerationRequest:
     prompt: tuple[int, ...]
     """Token ids, not empty."""
     max_tokens: int
-    """At least 1. The engine stops earlier, with finish "length", where the model's context ends."""
+    """At least 1, for the whole answer. It ends earlier, with finish "length", where the model's context ends."""
     sampling: Sampling
+    generated: tuple[int, ...] = ()
+    """Tokens that the answer has already, from an earlier run of the same request: the sequence goes on after them.
+
+    None of them is told again, nor the text that came out with them; text that was held back comes out now. Where
+    nothing can follow them, the sequence starts and ends at once. A "cancelled" chunk gives out what was held back:
+    who goes on after it drops that text.
+    """
     stop: tuple[str, ...] = ()
     """The answer ends, with finish "stop", before the first of these; none of them is empty."""
     constraint: Constraint | None = None

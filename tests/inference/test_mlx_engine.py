@@ -129,7 +129,7 @@ def test_a_failed_step_ends_its_sequences_and_the_engine_goes_on(
         raise RuntimeError("out of memory\nand more")
 
     with monkeypatch.context() as patched:
-        patched.setattr("inference.batch.sampler_for", lambda sampling: broken)
+        patched.setattr("inference.batch.sampler_for", lambda sampling, *, position: broken)
         failed = mlx.submit(QUESTIONS[0])
         assert mlx.recorder.last(failed).error == "The model failed in a step (out of memory)."
     assert "Paris" in mlx.recorder.text(mlx.submit(QUESTIONS[0], max_tokens=10))
