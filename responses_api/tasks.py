@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from responses_api.services.dispatch import TASK
+from responses_api.services.dispatch import JOB_TASK, TASK
 from responses_api.worker.process import current_worker
 
 
@@ -12,3 +12,11 @@ def run_generations() -> None:
     worker = current_worker()
     if worker is not None:
         worker.wake()
+
+
+@shared_task(name=JOB_TASK, ignore_result=True)
+def run_background_jobs() -> None:
+    """Have the background jobs that wait claimed and begun, as far as slots are free."""
+    worker = current_worker()
+    if worker is not None:
+        worker.wake(background=True)

@@ -9,6 +9,10 @@ django_application = get_asgi_application()
 
 # Their imports need Django's apps to be ready.
 from responses_api.consumers.router import ApiRouter  # noqa: E402
-from responses_api.consumers.sse import ResponseStreamConsumer  # noqa: E402
+from responses_api.consumers.sse import ResponseStreamConsumer, RetrievedStreamConsumer  # noqa: E402
 
-application = ApiRouter(django=django_application, stream=ResponseStreamConsumer.as_asgi())
+application = ApiRouter(
+    django=django_application,
+    stream=ResponseStreamConsumer.as_asgi(),
+    retrieved_stream=RetrievedStreamConsumer.as_asgi(),
+)

@@ -247,7 +247,76 @@ class Environment:
         "Longest that the last check of a structured answer takes; then it fails.",
     )
     max_queue: int = _setting(
-        "RESPONSES_MAX_QUEUE", kinds.integer(1), 256, "Most responses that wait for a worker; one more is answered 503."
+        "RESPONSES_MAX_QUEUE",
+        kinds.integer(1),
+        256,
+        "Most foreground responses that wait for a worker; one more is answered 503.",
+    )
+    background_max_jobs: int = _setting(
+        "RESPONSES_BACKGROUND_MAX_JOBS",
+        kinds.integer(0),
+        64,
+        "Most background jobs that wait or run; one more is answered 429. 0 turns background jobs off (400).",
+    )
+    background_max_jobs_per_key: int = _setting(
+        "RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY",
+        kinds.integer(0),
+        0,
+        "Most background jobs of a key that wait or run; one more is answered 429. 0 is no limit.",
+    )
+    background_timeout_seconds: float = _setting(
+        "RESPONSES_BACKGROUND_TIMEOUT_SECONDS",
+        kinds.seconds(0),
+        0.0,
+        "Longest that a background job may take from its admission on; then it fails. 0 is no limit.",
+    )
+    background_input_max_bytes: int = _setting(
+        "RESPONSES_BACKGROUND_INPUT_MAX_BYTES",
+        kinds.byte_count(1),
+        2 * MIB,
+        "Largest request of a background job; a larger one is answered 413.",
+    )
+    background_ephemeral_ttl_seconds: int = _setting(
+        "RESPONSES_BACKGROUND_EPHEMERAL_TTL_SECONDS",
+        kinds.integer(1),
+        600,
+        "How long the end of a background job with `store: false` can be read.",
+    )
+    background_requires_store: bool = _setting(
+        "RESPONSES_BACKGROUND_REQUIRES_STORE",
+        BOOLEAN,
+        False,
+        "Whether a background job with `store: false` is refused (400).",
+    )
+    event_ttl_seconds: int = _setting(
+        "RESPONSES_EVENT_TTL_SECONDS",
+        kinds.integer(0),
+        900,
+        "How long the events of a background job can be streamed again after it ended; then it is answered 409.",
+    )
+    events_max_count: int = _setting(
+        "RESPONSES_EVENTS_MAX_COUNT",
+        kinds.integer(1),
+        65_536,
+        "Most events of a background job that can be streamed again; an older `starting_after` is answered 410.",
+    )
+    events_max_bytes: int = _setting(
+        "RESPONSES_EVENTS_MAX_BYTES",
+        kinds.byte_count(4096),
+        64 * MIB,
+        "Most bytes of these events, likewise. A job with one event that is larger fails.",
+    )
+    stream_readers: int = _setting(
+        "RESPONSES_STREAM_READERS",
+        kinds.integer(1),
+        32,
+        "Most readers of background jobs' streams in a web process; one more is answered 429.",
+    )
+    stream_readers_per_key: int = _setting(
+        "RESPONSES_STREAM_READERS_PER_KEY",
+        kinds.integer(1),
+        8,
+        "Most such readers of one key in a web process; one more is answered 429.",
     )
     default_model: str = _setting(
         "RESPONSES_DEFAULT_MODEL", TEXT, "smollm2-135m", "Model for requests that name none; a name or an alias."
@@ -300,6 +369,12 @@ class Environment:
         kinds.seconds(0, above=True),
         6.0,
         "How long a silent worker holds a response before another may take it.",
+    )
+    grace_seconds: float = _setting(
+        "RESPONSES_GRACE_SECONDS",
+        kinds.seconds(0),
+        5.0,
+        "How long foreground responses may go on when the server is told to stop; background jobs are handed over.",
     )
     sweep_seconds: float = _setting(
         "RESPONSES_SWEEP_SECONDS",

@@ -127,8 +127,8 @@ class Factory(HTTPFactory):
 class Server(DaphneServer):
     """Listens, calls ``ready`` with its port, and runs until stopped. ``failure`` says why it could not listen.
 
-    Told to stop, it calls ``drain`` on a thread, which ends the generations of this process, and gives readers a
-    moment to take their last events.
+    Told to stop, it admits nothing more and calls ``drain`` on a thread, which ends the generations of this process, and
+    gives readers a moment to take their last events. Without ``drain``, responses have a while to end by themselves.
     """
 
     def __init__(
@@ -177,9 +177,12 @@ class Server(DaphneServer):
 
     async def _end_applications(self) -> None:
         """Let the streams that are open end with an event, then end whatever is left."""
+        web_process.stop_admitting()
         if self._drain is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._drain)
             await self._wait_for_applications(READERS_SECONDS)
+        else:
+            await self._wait_for_applications(settings.RESPONSES_GRACE_SECONDS)
         web_process.release()
         await self._wait_for_applications(READERS_SECONDS)
         running = self._running()

@@ -1,14 +1,17 @@
 """Authentication and parsing of a create request, the same for the JSON door and the stream door."""
 
+from collections.abc import Callable
 from typing import Any
 
 from responses_api.caller import Caller
+from responses_api.models import Response
 from responses_api.protocol import parse_create
 from responses_api.protocol.compaction import parse_compact
 from responses_api.services.answer_create import Admission
 from responses_api.services.authenticate import authenticate
 from responses_api.services.create_compaction import create_compaction
-from responses_api.services.create_response import create_response
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.web_process import web_process
 
 from .request_scope import Scope, header, payload
 
@@ -28,6 +31,23 @@ def admission(scope: Scope, caller: Caller | None = None) -> Admission:
         create_response(caller=known, request=request, public_id=public_id, payload=value, reader=reader)
 
     return admit
+
+
+def job_admission(scope: Scope, caller: Caller | None = None) -> Callable[[], Response]:
+    """What admits the background create request of ``scope``; its row."""
+
+    def admit() -> Response:
+        web_process.refuse_when_stopping()
+        known = caller or caller_of(scope)
+        value = payload(scope)
+        return create_response(caller=known, request=parse_create(value), public_id=new_response_id(), payload=value)
+
+    return admit
+
+
+def wants_job(value: Any) -> bool:
+    """Whether a create request asks to be run in the background."""
+    return isinstance(value, dict) and value.get("background") is True
 
 
 def compaction_admission(caller: Caller, value: Any) -> Admission:

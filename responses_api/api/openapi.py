@@ -27,9 +27,10 @@ FAULTS: Final = {
     400: "The request is at fault; `param` names the place.",
     401: "No key, or one that is wrong, revoked or expired.",
     404: "Unknown, expired, deleted, or another project's.",
-    409: "It is still running.",
+    409: "It is still running, or has no stream any more.",
+    410: "The events after the cursor are kept no longer.",
     413: "The body, or what would be stored, is too large.",
-    429: "What is being generated fills the store; `Retry-After` says when to try again.",
+    429: "As many jobs run, or readers read, as may; `Retry-After` says when to try again.",
     500: "A fault of the server's.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
@@ -117,9 +118,14 @@ OPERATIONS: Final = (
         name="getResponse",
         tag="Responses",
         summary="Retrieve a response",
+        about=(
+            "A background response also while it runs. With `stream=true` the answer is its stream of events, from the "
+            "one after `starting_after` on."
+        ),
         query=RetrieveQuery,
         answer="Response",
-        faults=(404,),
+        streams=True,
+        faults=(404, 409, 410, 429),
     ),
     Operation(
         method="delete",
@@ -130,6 +136,16 @@ OPERATIONS: Final = (
         about="Responses that continue it stay whole.",
         answer="DeletedResponse",
         faults=(404, 409),
+    ),
+    Operation(
+        method="post",
+        path="/v1/responses/{response_id}/cancel",
+        name="cancelResponse",
+        tag="Responses",
+        summary="Cancel a background response",
+        about="Waits up to five seconds until nothing works on it any more. One that has ended is answered as it is.",
+        answer="Response",
+        faults=(404,),
     ),
     Operation(
         method="get",

@@ -23,7 +23,7 @@ from responses_api.protocol.conversations import (
     UpdateConversation,
 )
 from responses_api.protocol.counting import COUNTED
-from responses_api.protocol.queries import MAX_LIMIT
+from responses_api.protocol.queries import MAX_CURSOR_DIGITS, MAX_LIMIT
 from responses_api.protocol.text_format import NAME
 
 Json = dict[str, Any]
@@ -42,6 +42,7 @@ CHECKS: Final[Mapping[str, Json]] = {
     },
     "_check_biases": {"maxProperties": s.MAX_BIASES, "propertyNames": {"pattern": f"^({s.TOKEN_ID})$"}},
     "_check_count": {"maxItems": MAX_ITEMS},
+    "_check_cursor": {"minimum": 0, "maximum": 10**MAX_CURSOR_DIGITS - 1},
     "_check_id": {"minLength": 1, "maxLength": MAX_CLIENT_ID_LENGTH},
     "_check_limit": {"minimum": 1, "maximum": MAX_LIMIT},
     "_check_metadata": {"propertyNames": {"maxLength": p.MAX_METADATA_KEY}},

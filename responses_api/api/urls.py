@@ -9,6 +9,7 @@ endpoints = [
     ("responses/input_tokens", input_tokens.InputTokensView),
     ("responses/compact", compaction.CompactionView),
     ("responses/<str:response_id>", views.ResponseView),
+    ("responses/<str:response_id>/cancel", views.CancelView),
     ("responses/<str:response_id>/input_items", views.InputItemsView),
     ("conversations", conversations.ConversationsView),
     ("conversations/<str:conversation_id>", conversations.ConversationView),

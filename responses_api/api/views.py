@@ -20,10 +20,11 @@ from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.models import get_model, list_models
 from responses_api.selectors.responses import get_response, wire_response
 from responses_api.services.answer_create import Admission, running_response
+from responses_api.services.cancel_response import cancel_response
 from responses_api.services.delete_response import delete_response
 from responses_api.services.touch_store import touch_response
 
-from .admission import admission
+from .admission import admission, job_admission, wants_job
 from .endpoint import Endpoint
 from .request_scope import query_pairs
 
@@ -40,10 +41,15 @@ def arguments(request: Request) -> list[tuple[str, str]]:
 
 
 class ResponsesView(Endpoint):
-    """``POST /responses`` for callers who want the whole object; streams don't come here (see the router)."""
+    """``POST /responses`` for callers who want an object: the whole one, or that of a job that has been queued.
+
+    Streams don't come here (see the router).
+    """
 
     def post(self, request: Request) -> Response:
         scope = request._request.scope  # type: ignore[attr-defined]
+        if wants_job(request.data):
+            return Response(wire_response(job_admission(scope, caller(request))()))
         # Held while it waits, the connection would be missing to others.
         connection.close()
         return Response(async_to_sync(wait_for_response)(admission(scope, caller(request))))
@@ -68,6 +74,15 @@ class ResponseView(Endpoint):
         refuse_query(arguments(request))
         delete_response(caller=caller(request), response_id=response_id)
         return Response(deleted_response(response_id))
+
+
+class CancelView(Endpoint):
+    """Ends a background response."""
+
+    def post(self, request: Request, response_id: str) -> Response:
+        refuse_query(arguments(request))
+        connection.close()
+        return Response(async_to_sync(cancel_response)(caller=caller(request), response_id=response_id))
 
 
 class InputItemsView(Endpoint):

@@ -1,9 +1,11 @@
 """The first thing a request meets: an id, a bounded and once parsed body, and the door that answers it.
 
-A create request with ``stream: true`` goes to the stream consumer, everything else to Django. Both get the parsed body.
+What streams goes to a stream consumer: a create request with ``stream: true``, which gets the parsed body, and a stored
+response that is retrieved with ``stream=true``. Everything else goes to Django, with the parsed body too.
 """
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -12,7 +14,7 @@ import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 
-from responses_api.api.request_scope import BODY, PAYLOAD, REQUEST_ID, Scope, header, parse_body
+from responses_api.api.request_scope import BODY, PAYLOAD, REQUEST_ID, Scope, header, parse_body, query_pairs
 from responses_api.errors import ApiError, InvalidRequest, RequestTooLarge
 from responses_api.ids import new_id
 
@@ -25,6 +27,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
 CREATE_PATHS = frozenset({"/v1/responses", "/responses"})
+STORED_PATH = re.compile(r"(?:/v1)?/responses/(?!(?:input_tokens|compact)$)[^/]+")
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 PAGES = ("/admin", "/static/")
 
@@ -36,9 +39,10 @@ class ClientLeft(Exception):
 class ApiRouter:
     """The ASGI application: Django for what is whole, the consumer for what streams."""
 
-    def __init__(self, *, django: Application, stream: Application) -> None:
+    def __init__(self, *, django: Application, stream: Application, retrieved_stream: Application) -> None:
         self._django = cancelled_by_disconnect(django)
         self._stream = stream
+        self._retrieved_stream = retrieved_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -61,6 +65,9 @@ class ApiRouter:
         if is_preflight(scope):
             await answer_preflight(scope, send)
             return
+        if retrieves_stream(scope):
+            await self._retrieved_stream(scope, receive, send)
+            return
         if scope["path"].startswith(PAGES) or scope["method"] not in BODY_METHODS:
             await self._django(scope, receive, send)
             return
@@ -72,6 +79,13 @@ class ApiRouter:
             if isinstance(scope[PAYLOAD], dict) and scope[PAYLOAD].get("stream") is True:
                 application = self._stream
         await application(scope, replay(body, receive), send)
+
+
+def retrieves_stream(scope: Scope) -> bool:
+    """Whether a stored response is asked for as a stream."""
+    if scope["method"] != "GET" or STORED_PATH.fullmatch(scope["path"]) is None:
+        return False
+    return dict(query_pairs(scope)).get("stream") in ("true", "1")
 
 
 def with_request_id(send: Send, request_id: str) -> Send:

@@ -1,14 +1,22 @@
-"""``POST /responses`` with ``stream: true``: events as they are made."""
+"""The streams: of a request as it is answered, and of a background job from any point on."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AsyncExitStack
 from typing import Any
 
 from channels.generic.http import AsyncHttpConsumer
 from django.conf import settings
 
-from responses_api.api.admission import admission
+from responses_api.api.admission import admission, caller_of, job_admission, wants_job
 from responses_api.api.exceptions import as_api_error
+from responses_api.api.request_scope import PAYLOAD, query_pairs
+from responses_api.caller import Caller
+from responses_api.models import Response
+from responses_api.protocol import parse_retrieve_query
 from responses_api.services.answer_create import running_response
+from responses_api.services.database_threads import in_database_thread
+from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading
 from responses_api.services.follow_response import Follower
 from responses_api.streaming import DONE, PING, EncodedEvent, frame
 
@@ -22,8 +30,8 @@ HEADERS = [
 ]
 
 
-class ResponseStreamConsumer(AsyncHttpConsumer):
-    """One streamed response. The client's leaving and the server's shutdown both end the block that runs the job."""
+class EventStreamConsumer(AsyncHttpConsumer):
+    """A stream of events. The client's leaving and the server's shutdown both end ``stream``."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scope = scope
@@ -37,9 +45,47 @@ class ResponseStreamConsumer(AsyncHttpConsumer):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def stream(self) -> None:
+        """Send the headers, the events, and what ends them."""
+        raise NotImplementedError
+
+    async def send_events(self, events: list[EncodedEvent]) -> None:
+        """Send a batch; an empty one keeps the connection alive."""
+        await self.send_body(b"".join(frame(kind, text) for kind, text in events) or PING, more_body=True)
+
+    async def send_job(self, caller: Caller, find: Callable[[], tuple[Response, int]]) -> None:
+        """The events of the background job that ``find`` gives, from the event on that it gives."""
+        opened = False
+        try:
+            async with AsyncExitStack() as stack:
+                await stack.enter_async_context(place_to_read(caller))
+                row, first = await in_database_thread(find)
+                reader = await stack.enter_async_context(reading(row=row.pk, public_id=row.public_id, first=first))
+                await self.send_headers(status=200, headers=HEADERS)
+                opened = True
+                async for events in reader.batches(keepalive=settings.RESPONSES_KEEPALIVE_SECONDS):
+                    await self.send_events(events)
+                await self.send_body(DONE)
+        except ReadingStopped:
+            # The job goes on, and its stream can be taken up again: no event says that it has ended.
+            await self.send_body(b"")
+        except Exception as error:
+            known = as_api_error(error)
+            if not opened:
+                await send_error(self.base_send, known)
+            else:
+                await self.send_body(b"")
+
+
+class ResponseStreamConsumer(EventStreamConsumer):
+    """``POST /responses``: a streamed response, or a background job with a reader from the start."""
+
+    async def stream(self) -> None:
         """Admit, wait for the worker's word, then pass events on until the last."""
         opened: Follower | None = None
         try:
+            if wants_job(self.scope.get(PAYLOAD)):
+                await self.stream_job()
+                return
             async with running_response(admission(self.scope)) as follower:
                 await follower.opened()
                 await self.send_headers(status=200, headers=HEADERS)
@@ -55,9 +101,29 @@ class ResponseStreamConsumer(AsyncHttpConsumer):
                 await self.send_events(opened.failure(known.message))
                 await self.send_body(DONE)
 
-    async def send_events(self, events: list[EncodedEvent]) -> None:
-        """Send a batch; an empty one keeps the connection alive."""
-        await self.send_body(b"".join(frame(kind, text) for kind, text in events) or PING, more_body=True)
+    async def stream_job(self) -> None:
+        """Admit a job, then read its events: leaving cancels nothing."""
+        caller = await in_database_thread(caller_of, self.scope)
+        admit = job_admission(self.scope, caller)
+        await self.send_job(caller, lambda: (admit(), 0))
+
+
+class RetrievedStreamConsumer(EventStreamConsumer):
+    """``GET /responses/{id}?stream=true``: a background job's events again, and then as they come."""
+
+    async def stream(self) -> None:
+        """Find the job, then pass events on."""
+        try:
+            query = parse_retrieve_query(query_pairs(self.scope))
+            caller = await in_database_thread(caller_of, self.scope)
+        except Exception as error:
+            await send_error(self.base_send, as_api_error(error))
+            return
+        response_id = self.scope["path"].rpartition("/")[2]
+        await self.send_job(
+            caller,
+            lambda: job_to_stream(caller=caller, response_id=response_id, starting_after=query.starting_after),
+        )
 
 
 async def client_left(receive: Any) -> None:

@@ -3,6 +3,7 @@
 from .api_key import ApiKey
 from .conversation import Conversation
 from .counter import Counter
+from .event_log import Checkpoint, EventBatch
 from .item import Item
 from .process import Process, ServedModel
 from .project import Project
@@ -15,8 +16,10 @@ from .user import User
 
 __all__ = [
     "ApiKey",
+    "Checkpoint",
     "Conversation",
     "Counter",
+    "EventBatch",
     "Item",
     "Process",
     "Project",

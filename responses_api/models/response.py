@@ -78,6 +78,11 @@ class Response(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     worker = models.CharField(max_length=64, blank=True, help_text="The process that runs it, while it runs.")
     lease_until = models.DateTimeField(null=True, blank=True, help_text="By the database's clock.")
+    losses = models.PositiveSmallIntegerField(
+        default=0,
+        db_default=0,
+        help_text="Workers that were lost in a row without a new token that was kept.",
+    )
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     reader = models.CharField(max_length=64, blank=True, help_text="The web process that a foreground reader is on.")
 

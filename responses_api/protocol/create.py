@@ -62,6 +62,7 @@ class CreateResponse(WireModel):
     conversation: ConversationId | None = None
     store: bool | None = None
     stream: bool = False
+    background: bool = False
     metadata: p.Metadata = Field(default_factory=dict)
     temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
@@ -99,9 +100,6 @@ class CreateResponse(WireModel):
     client_metadata: p.ClientMetadata | None = None
     stream_options: p.StreamOptions | None = None
     parallel_tool_calls: bool = True
-
-    # accepted as long as it asks for nothing
-    background: p.NotTrue = False
 
     # refused unless null
     access_programs: p.Unsupported = None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from responses_api.ids import Prefix
+from responses_api.ids import Prefix, derived_id
 from responses_api.protocol.hosted_items import HOSTED_TYPES
 from responses_api.protocol.items import InputItem, InputMessage, item_prefix
 from responses_api.protocol.tool_items import CompactionTrigger, ItemReference
@@ -48,6 +48,22 @@ def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = N
             wire = {"id": wanted, **wire}
         listed.append(wire)
     return listed
+
+
+def sent_items(request: HasInput, *, response_id: str, history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The request's own input with an id for each item: a client's own where the history has not used it.
+
+    The others are derived from the response's id, so that they are the same whenever it is asked.
+    """
+    used = {item["id"] for item in history}
+    result = []
+    for index, item in enumerate(input_items(request)):
+        item_id = item.get("id")
+        if item_id is None or item_id in used:
+            item_id = derived_id(item_prefix(item["type"]), f"{response_id}.input", index)
+        used.add(item_id)
+        result.append({"id": item_id, **{key: value for key, value in item.items() if key != "id"}})
+    return result
 
 
 def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:

@@ -39,10 +39,6 @@ def _unsupported(advice: str) -> Never:
     raise fault("unsupported_parameter", f"asks for what this server does not support yet; {advice}")
 
 
-def _refuse_later(value: object) -> Never:
-    _unsupported("leave it out")
-
-
 def _refuse_always(value: object) -> Never:
     raise fault("unsupported_parameter", "is not supported by this server; leave it out")
 
@@ -128,10 +124,8 @@ class Compaction(WireModel):
     compact_threshold: Annotated[int, Field(ge=1, le=MAX_COMPACT_THRESHOLD)] | None = None
 
 
-NotYet = Annotated[Any, PlainValidator(_refuse_later)]
 Unsupported = Annotated[Any, PlainValidator(_refuse_always)]
 ContextManagement = Annotated[tuple[Compaction, ...], Field(strict=False, fail_fast=True, max_length=1)]
-NotTrue = Annotated[bool, AfterValidator(_refuse_true)]
 TopLogprobs = Annotated[int, AfterValidator(_check_top_logprobs)]
 Truncation = Literal["auto", "disabled"]
 ServiceTier = Annotated[Literal["default"], PlainValidator(_check_tier)]

@@ -6,21 +6,22 @@ An array comes as `include=a&include=b` or, from OpenAI's SDKs, as `include[]=a`
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BeforeValidator, ValidationError
+from pydantic import BeforeValidator, ValidationError, model_validator
 
 from responses_api.errors import UnknownParameter
 from responses_api.protocol.base import WireModel, describe, fault
 from responses_api.protocol.faults import api_error
 from responses_api.protocol.items import ClientId
-from responses_api.protocol.parameters import Include, NotTrue, NotYet
+from responses_api.protocol.parameters import Include
 from responses_api.protocol.wire_values import check_wire_value, format_path
 
 Pairs = Iterable[tuple[str, str]]
 Query = TypeVar("Query", bound=WireModel)
 
 MAX_LIMIT = 100
+MAX_CURSOR_DIGITS = 15
 
 
 def _check_limit(value: object) -> object:
@@ -28,6 +29,13 @@ def _check_limit(value: object) -> object:
     if text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LIMIT)) and 1 <= int(text) <= MAX_LIMIT:
         return int(text)
     raise fault("invalid_value", f"must be an integer from 1 to {MAX_LIMIT}, but it is {describe(value)}")
+
+
+def _check_cursor(value: object) -> object:
+    text = str(value)
+    if text.isascii() and text.isdigit() and len(text) <= MAX_CURSOR_DIGITS:
+        return int(text)
+    raise fault("invalid_value", f"must be the `sequence_number` of an event, but it is {describe(value)}")
 
 
 def _check_flag(value: object) -> object:
@@ -52,8 +60,15 @@ class ListQuery(WireModel):
 class RetrieveQuery(WireModel):
     include: Include = ()
     include_obfuscation: Flag = False
-    starting_after: NotYet = None
-    stream: Annotated[NotTrue, BeforeValidator(_check_flag)] = False
+    starting_after: Annotated[int, BeforeValidator(_check_cursor)] | None = None
+    stream: Flag = False
+
+    @model_validator(mode="after")
+    def _has_stream(self) -> Self:
+        if self.starting_after is not None and not self.stream:
+            reason = "says where a stream goes on; send `stream=true` with it, or leave it out"
+            raise fault("invalid_value", reason, field="starting_after")
+        return self
 
 
 def parse_list_query(pairs: Pairs) -> ListQuery:

@@ -78,7 +78,7 @@ def list_conversation_items(*, caller: Caller, conversation_id: str, query: List
     if query.order == "desc":
         entries.reverse()
     if query.after is not None:
-        entries = entries[position_after(entries, query.after) :]
+        entries = entries[position_after([entry.wire_id for entry in entries], query.after) :]
     page = entries[: query.limit]
     return list_envelope(items_by_key([entry.item for entry in page]), has_more=len(entries) > len(page))
 

@@ -71,5 +71,5 @@ def ended_response(public_id: str) -> dict[str, Any] | None:
 
 
 def wire_response(row: Response) -> dict[str, Any]:
-    """The response object as clients see it."""
-    return {**row.body_dict(), "output": output_items(row.turn_id)}
+    """The response object as clients see it; of one that runs, without what it has generated so far."""
+    return {**row.body_dict(), "status": row.status, "output": output_items(row.turn_id)}

@@ -26,6 +26,7 @@ class Admission(Protocol):
 @asynccontextmanager
 async def running_response(admission: Admission) -> AsyncIterator[Follower]:
     """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job."""
+    web_process.refuse_when_stopping()
     public_id = new_response_id()
     await web_process.start()
     follower = await follow(public_id)

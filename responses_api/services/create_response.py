@@ -8,34 +8,49 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from responses_api.caller import Caller
-from responses_api.errors import MissingParameter, Overloaded
+from responses_api.errors import (
+    InvalidRequest,
+    MissingParameter,
+    Overloaded,
+    RateLimited,
+    RequestTooLarge,
+    UnsupportedParameter,
+)
 from responses_api.ids import new_id
-from responses_api.models import Conversation, Response, Status
+from responses_api.models import ApiKey, Conversation, Response, Status
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, initial_response, parse_create
 from responses_api.protocol.compaction import CompactRequest
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 from responses_api.selectors.models import live_fleet, resolve_model
 from responses_api.selectors.responses import get_previous
+from responses_api.streaming import ResponseBuilder, encode_event
 
 from .check_schemas import check_schemas
 from .dispatch import wake_workers
+from .event_log import begin_log
 from .move_conversation import history_bytes, lock_conversation
 from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, refuse_when_jobs_fill_the_store
 from .take_input import take_input
 from .touch_store import touch_conversation, touch_response
 
-COUNT_ACTIVE = "SELECT COUNT(*), COALESCE(SUM(size), 0) FROM responses_api_response WHERE status IN (%s, %s)"
+COUNT_ACTIVE = """
+    SELECT COUNT(*), COALESCE(SUM(size), 0), COUNT(*) FILTER (WHERE priority = 1),
+        COUNT(*) FILTER (WHERE priority = 1 AND key_id = %s)
+    FROM responses_api_response WHERE status IN (%s, %s)
+"""
 
 
 def create_response(
-    *, caller: Caller, request: CreateResponse, public_id: str, payload: dict[str, Any], reader: str
-) -> None:
-    """Admit a request: check all that needs no tokenizer, write the row, wake a worker.
+    *, caller: Caller, request: CreateResponse, public_id: str, payload: dict[str, Any], reader: str = ""
+) -> Response:
+    """Admit a request: check all that needs no tokenizer, write the row, wake a worker. A job has no ``reader``.
 
     Raises an :class:`ApiError`, and then nothing is left behind.
     """
     check_schemas(request)
+    if request.background:
+        refuse_unwanted_job(request)
     offer = resolve_model(request.model)
     previous = None
     if request.previous_response_id is not None:
@@ -56,22 +71,29 @@ def create_response(
         temperature=request.temperature if request.temperature is not None else offer.temperature,
         top_p=request.top_p if request.top_p is not None else offer.top_p,
         store=store,
+        status="queued" if request.background else "in_progress",
     )
     if conversation is not None:
         body["conversation"] = {"id": conversation.public_id}
     parent = previous.turn if previous else conversation.turn if conversation else None
     request_text, body_text = orjson.dumps(payload), orjson.dumps(body)
+    if request.background:
+        refuse_unwanted_storing(store=store, size=len(request_text))
     if store:
         refuse_what_will_be_too_large(
             history=history_bytes(parent), body=len(body_text), request=len(request_text), payload=payload
         )
-    refuse_when_full(stored=len(request_text) if store else 0)
+    refuse_when_full(
+        stored=len(request_text) if store or request.background else 0, background=request.background, key=caller.key
+    )
     row = Response(
         public_id=public_id,
         project=caller.project,
         key=caller.key,
         model=offer.name,
         store=store,
+        background=request.background,
+        priority=int(request.background),
         stream=bool(request.stream),
         parent=parent,
         conversation=conversation,
@@ -82,13 +104,14 @@ def create_response(
         reader=reader,
     )
     queue_job(row, caller=caller, request=request)
+    return row
 
 
 def queue_job(row: Response, *, caller: Caller, request: CreateResponse | CompactRequest) -> None:
     """Write a job's row and wake a worker. Raises an :class:`ApiError`, and then there is no row."""
     insert_response(row, caller=caller, request=request)
     try:
-        wake_workers()
+        wake_workers(background=row.background)
     except Overloaded:
         Response.objects.filter(pk=row.pk, status=Status.QUEUED).delete()
         raise
@@ -113,7 +136,7 @@ def conversation_to_continue(*, caller: Caller, request: CreateResponse, lock: b
 def insert_response(row: Response, *, caller: Caller, request: CreateResponse | CompactRequest) -> None:
     """Write the row. What it builds on may have changed between our look and our write: then look again."""
     try:
-        row.save(force_insert=True)
+        save_job(row)
     except IntegrityError:
         # The previous response was deleted, or the conversation or one of its items, and the turn swept; or the key
         # or the project is gone.
@@ -128,22 +151,83 @@ def insert_response(row: Response, *, caller: Caller, request: CreateResponse | 
     with transaction.atomic():
         row.conversation = conversation_to_continue(caller=caller, request=request, lock=True)
         row.parent_id = row.conversation.turn_id
+        save_job(row)
+
+
+def save_job(row: Response) -> None:
+    """Insert the row, and with a background job the first events of its log."""
+    if not row.background:
         row.save(force_insert=True)
+        return
+    waiting = ResponseBuilder(row.body_dict(), queued=True).wait()
+    with transaction.atomic():
+        row.save(force_insert=True)
+        begin_log(row, [encode_event(event) for event in waiting])
 
 
-def refuse_when_full(*, stored: int = 0) -> None:
-    """Raise :class:`Overloaded` when as many requests wait as may, :class:`RateLimited` when they take the whole store.
+def refuse_unwanted_job(request: CreateResponse) -> None:
+    """Raise a 400 where the server runs no background jobs, or none like this."""
+    off = {
+        "RESPONSES_BACKGROUND_MAX_JOBS": settings.RESPONSES_BACKGROUND_MAX_JOBS,
+        "RESPONSES_STORE_MAX_ENTRIES": settings.RESPONSES_STORE_MAX_ENTRIES,
+        "RESPONSES_STORE_MAX_BYTES": settings.RESPONSES_STORE_MAX_BYTES,
+    }
+    for name, value in off.items():
+        if value == 0:
+            raise UnsupportedParameter(
+                f"This server runs no background responses ({name} is 0). Leave `background` out.", param="background"
+            )
+
+
+def refuse_unwanted_storing(*, store: bool, size: int) -> None:
+    """Raise a 400 for a job that is not to be stored where it must be, a 413 for one whose request is too large."""
+    if settings.RESPONSES_BACKGROUND_REQUIRES_STORE and not store:
+        raise InvalidRequest(
+            "On this server a background response must be stored (RESPONSES_BACKGROUND_REQUIRES_STORE). Send "
+            "`store: true`, or leave `background` out.",
+            param="store",
+        )
+    limit = settings.RESPONSES_BACKGROUND_INPUT_MAX_BYTES
+    if size > limit:
+        raise RequestTooLarge(
+            f"The request has {size} bytes, and that of a background response may have {limit} "
+            "(RESPONSES_BACKGROUND_INPUT_MAX_BYTES). Shorten the input, or leave `background` out.",
+            param="input",
+        )
+
+
+def refuse_when_full(*, stored: int = 0, background: bool = False, key: ApiKey | None = None) -> None:
+    """Raise :class:`Overloaded` when as many requests wait as may, :class:`RateLimited` when they take the whole store,
+    or when there are as many background jobs as may be, in all or of this key.
 
     ``stored`` is the size in bytes of a request whose response is to be stored.
     """
-    limit = settings.RESPONSES_MAX_QUEUE + live_fleet().slots
     with connection.cursor() as cursor:
-        cursor.execute(COUNT_ACTIVE, ACTIVE)
-        active, octets = cursor.fetchone()
-    if active >= limit:
+        cursor.execute(COUNT_ACTIVE, [None if key is None else key.pk, *ACTIVE])
+        active, octets, jobs, own_jobs = cursor.fetchone()
+    if background:
+        refuse_job_when_full(jobs=jobs, own_jobs=own_jobs if key is not None else 0)
+    elif active - jobs >= settings.RESPONSES_MAX_QUEUE + live_fleet().slots:
         raise Overloaded("The server's queue is full. Try again in a few seconds.")
     if stored:
         refuse_when_jobs_fill_the_store(active=int(octets), request=stored)
+
+
+def refuse_job_when_full(*, jobs: int, own_jobs: int) -> None:
+    """Raise :class:`RateLimited` when there are so many background jobs that one more may not be."""
+    limit, own_limit = settings.RESPONSES_BACKGROUND_MAX_JOBS, settings.RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY
+    if jobs >= limit:
+        raise RateLimited(
+            f"{jobs} background responses wait or run, and no more than {limit} may (RESPONSES_BACKGROUND_MAX_JOBS). "
+            "Try again when some have ended.",
+            param="background",
+        )
+    if own_limit and own_jobs >= own_limit:
+        raise RateLimited(
+            f"{own_jobs} background responses of this key wait or run, and no more than {own_limit} may "
+            "(RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY). Try again when some have ended.",
+            param="background",
+        )
 
 
 def new_response_id() -> str:

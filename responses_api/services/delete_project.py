@@ -3,7 +3,19 @@
 from django.db import transaction
 
 from responses_api import bus
-from responses_api.models import ApiKey, Conversation, Item, Project, Response, StoreChange, Turn, TurnItem, UsageRecord
+from responses_api.models import (
+    ApiKey,
+    Checkpoint,
+    Conversation,
+    EventBatch,
+    Item,
+    Project,
+    Response,
+    StoreChange,
+    Turn,
+    TurnItem,
+    UsageRecord,
+)
 from responses_api.models.response import ACTIVE
 
 from .forget_owner import forget_owners
@@ -25,6 +37,8 @@ def delete_project(*, project: Project) -> None:
         for rows in (
             UsageRecord.objects.filter(project=project),
             StoreChange.objects.filter(project=project),
+            EventBatch.objects.filter(response__project=project),
+            Checkpoint.objects.filter(response__project=project),
             responses,
             Conversation.objects.filter(project=project),
             TurnItem.objects.filter(turn__project=project),

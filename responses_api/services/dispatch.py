@@ -9,16 +9,21 @@ from responses_api.errors import Overloaded
 log = structlog.get_logger(__name__)
 
 TASK = "responses_api.run_generations"
+JOB_TASK = "responses_api.run_background_jobs"
 
 
-def wake_workers() -> None:
-    """Send one wake-up. Raises :class:`Overloaded` when the broker can't be reached."""
+def wake_workers(*, background: bool = False) -> None:
+    """Send one wake-up, for interactive requests or for background jobs.
+
+    Raises :class:`Overloaded` when the broker can't be reached.
+    """
     amqp = current_app.amqp
     # What `send_task` does, without what it looks up for tasks of other kinds: every request waits for it.
-    message = amqp.create_task_message(uuid(), TASK, argsrepr="()", kwargsrepr="{}")
+    task = JOB_TASK if background else TASK
+    message = amqp.create_task_message(uuid(), task, argsrepr="()", kwargsrepr="{}")
     try:
         with current_app.producer_or_acquire() as producer:
-            amqp.send_task_message(producer, TASK, message)
+            amqp.send_task_message(producer, task, message)
     except Exception as error:  # whatever the transport raises: a refused connection has many types
         log.warning("dispatch.broker_unavailable", error=str(error))
         raise Overloaded(

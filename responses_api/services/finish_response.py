@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from responses_api import counting
 from responses_api.counting import count, observe
-from responses_api.models import Response, Status, StoreChange, Turn, UsageRecord
+from responses_api.models import Checkpoint, EventBatch, Response, Status, StoreChange, Turn, UsageRecord
 
 from .delete_response import sweep_turn
 from .leases import Lease
@@ -45,14 +45,17 @@ class Ending:
     """Whether the model did anything, so that there is something to account for."""
     is_too_large: bool = False
     """Whether the answer was too large to be stored: that it failed is kept, so that whoever asks for it is told."""
+    log_end: EventBatch | None = None
+    """A job's last events, for its log."""
 
 
 def finish_response(*, lease: Lease, ending: Ending) -> bool:
     """Store the end of a generation, unless the lease was lost: then nothing is written and the answer is False.
 
-    Kept are responses that were to be stored and have an answer, whole or cut. A foreground response that failed or
-    whose client left goes, as does one with ``store: false``; its usage stays. A conversation that the response names
-    gets what was sent and answered in the same transaction (see :func:`append_turn`), also with ``store: false``.
+    Kept are responses that were to be stored and have an answer, whole or cut, and background jobs however they ended.
+    A foreground response that failed or whose client left goes, as does one with ``store: false``; its usage stays. A
+    conversation that the response names gets what was sent and answered in the same transaction (see
+    :func:`append_turn`), also with ``store: false``.
 
     Raises :class:`EntryTooLarge` when the answer is too large to be stored; then nothing is written, and the ending to
     store is one that says so.
@@ -66,14 +69,18 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
             record_usage(row, status, ending)
         turn = None
         change = StoreChange(project_id=row.project_id)
-        if status in (Status.COMPLETED, Status.INCOMPLETE):
-            payloads = [
-                *((item, False) for item in ending.input_items),
-                *((item, True) for item in ending.response["output"]),
-            ]
-            if row.store:
-                turn = write_turn(parent=row.parent, payloads=payloads, change=change)
+        has_answer = status in (Status.COMPLETED, Status.INCOMPLETE)
+        payloads = [
+            *((item, False) for item in ending.input_items),
+            *((item, True) for item in ending.response["output"]),
+        ]
+        if (row.background or (row.store and has_answer)) and not ending.is_too_large:
+            turn = write_turn(parent=row.parent, payloads=payloads, change=change)
+        if has_answer:
             append_turn(row=row, turn=turn, payloads=payloads, change=change)
+        if ending.log_end is not None:
+            EventBatch.objects.bulk_create([ending.log_end])
+            Checkpoint.objects.filter(response=row).delete()
         if turn is not None or ending.is_too_large:
             keep(row, status, ending, turn, change)
         else:
@@ -115,7 +122,7 @@ def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, chang
         lease_until=None,
         reader="",
         completed_at=ending.completed_at,
-        expires_at=expiry(),
+        expires_at=expiry(row),
         used_at=ending.completed_at,
         input_tokens=ending.input_tokens,
         cached_tokens=ending.cached_tokens,
@@ -144,8 +151,10 @@ def duration_ms(row: Response, ending: Ending) -> int:
     return max(0, round((ending.completed_at - row.created_at).total_seconds() * 1000))
 
 
-def expiry() -> Any:
-    """When something stored now expires, by the database's clock; ``None`` for never."""
+def expiry(row: Response) -> Any:
+    """When what is stored of it now expires, by the database's clock; ``None`` for never."""
+    if not row.store:
+        return Now() + timedelta(seconds=settings.RESPONSES_BACKGROUND_EPHEMERAL_TTL_SECONDS)
     seconds = settings.RESPONSES_STORE_TTL_SECONDS
     return Now() + timedelta(seconds=seconds) if seconds else None
 

@@ -35,6 +35,8 @@ class Follower:
     Make it with :func:`follow` before the job's row is written; close it when done.
     """
 
+    is_of_job = False
+
     def __init__(self, public_id: str, subscription: bus.Subscription) -> None:
         self.public_id = public_id
         self._subscription = subscription

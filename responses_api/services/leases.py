@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from responses_api.models import Response
@@ -32,22 +32,43 @@ def lease_seconds() -> timedelta:
     return timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
 
 
+MAX_LOSSES = 3
+"""A job that so many workers in a row have lost, without a new token that was kept, fails."""
+
 # One statement, since every request waits for it. What a worker needs of a row comes back with the claim.
+#
+# Projects take turns: a project's n-th waiting row comes before another's (n+1)-th, and what it has running counts as
+# gone before. The rows are locked in a query without a window, as PostgreSQL wants it, and looked at again there: they
+# may have been claimed between the two looks.
 CLAIM = """
+    WITH held AS (
+        SELECT project_id, COUNT(*) AS rows FROM responses_api_response
+        WHERE status IN ('queued', 'in_progress') AND worker <> '' AND priority = %s GROUP BY project_id
+    ), waiting AS (
+        SELECT id, project_id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id) AS place
+        FROM responses_api_response
+        WHERE status IN ('queued', 'in_progress') AND worker = '' AND priority = %s AND model IN ({models})
+    ), turn AS (
+        SELECT waiting.id, waiting.place + COALESCE(held.rows, 0) AS number
+        FROM waiting LEFT JOIN held ON held.project_id = waiting.project_id
+    )
     UPDATE responses_api_response
     SET worker = %s, attempt = attempt + 1, lease_until = {lease_until}
     WHERE id IN (
-        SELECT id FROM responses_api_response
-        WHERE status = 'queued' AND worker = '' AND model IN ({models})
-        ORDER BY priority, id LIMIT %s {lock}
+        SELECT job.id FROM responses_api_response job JOIN turn ON turn.id = job.id
+        WHERE job.worker = '' AND job.status IN ('queued', 'in_progress')
+        ORDER BY turn.number, job.id LIMIT %s {lock}
     )
-    RETURNING id, public_id, project_id, key_id, model, priority, stream, parent_id, request, body, created_at, worker,
-        attempt
+    RETURNING id, public_id, project_id, key_id, model, priority, background, stream, parent_id, request, body,
+        created_at, worker, attempt, losses, cancel_requested_at
 """
 
 
-def claim_responses(*, worker: str, models: Sequence[str], limit: int) -> list[Response]:
-    """Claim up to ``limit`` waiting rows of these models, interactive before background, oldest first."""
+def claim_responses(*, worker: str, models: Sequence[str], limit: int, background: bool = False) -> list[Response]:
+    """Claim up to ``limit`` waiting rows of these models, either interactive or background ones.
+
+    The project that has least running comes first, and of a project's rows the oldest.
+    """
     if not models:
         return []
     postgresql = connection.vendor == "postgresql"
@@ -58,10 +79,18 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int) -> list[R
             else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %s || ' seconds')"
         ),
         models=", ".join(["%s"] * len(models)),
-        lock="FOR UPDATE SKIP LOCKED" if postgresql else "",
+        lock="FOR UPDATE OF job SKIP LOCKED" if postgresql else "",
     )
-    rows = Response.objects.raw(statement, [worker, settings.RESPONSES_LEASE_SECONDS, *models, limit])
-    return sorted(rows, key=lambda row: (row.priority, row.pk))
+    priority = int(background)
+    seconds = settings.RESPONSES_LEASE_SECONDS
+    rows = Response.objects.raw(statement, [priority, priority, *models, worker, seconds, limit])
+    return sorted(rows, key=lambda row: row.pk)
+
+
+def release_lease(lease: Lease, *, is_loss: bool = False) -> bool:
+    """Let a background job go, for another worker to go on with it; False when it was not held any more."""
+    losses = F("losses") + (1 if is_loss else 0)
+    return bool(lease.rows().update(worker="", lease_until=None, losses=losses))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

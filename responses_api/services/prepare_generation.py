@@ -3,7 +3,7 @@
 A history that is to be compacted takes generations of its own before: see :class:`Compacting`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from inference.dialects import Parser
 from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, Sampling
 from responses_api.ids import new_id
 from responses_api.models import Response
-from responses_api.protocol import CreateResponse, input_items, item_prefix, parse_create
+from responses_api.protocol import CreateResponse, parse_create, sent_items
 from responses_api.protocol.compaction import (
     COMPACTION_OBJECT,
     SUMMARY_TOKENS,
@@ -92,15 +92,34 @@ class _Job:
         return echo_scope(self.cache_scope, self.info.name)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """How an earlier worker has prepared a job."""
+
+    prompt: tuple[int, ...]
+    """Empty when nothing is generated."""
+    compacted: CompactedHistory | None
+    spent: TokenCounts
+
+
 def prepare_generation(
-    *, row: Response, request_id: str, tokenizer: ChatTokenizer, info: ModelInfo, cache_scope: str
+    *,
+    row: Response,
+    request_id: str,
+    tokenizer: ChatTokenizer,
+    info: ModelInfo,
+    cache_scope: str,
+    continuation: Continuation | None = None,
 ) -> "Prepared | Compacting":
-    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of."""
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of.
+
+    With a ``continuation``, the prompt is the one of before.
+    """
     body = row.body_dict()
     payload = orjson.loads(row.request)
     request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
     history = history_items(row.parent_id)
-    sent = with_ids(input_items(request), taken=(item["id"] for item in history))
+    sent = sent_items(request, response_id=row.public_id, history=history)
     older, newer = history_and_sent(history, sent, project_id=row.project_id)
     job = _Job(
         row=row,
@@ -113,12 +132,31 @@ def prepare_generation(
         info=info,
         cache_scope=cache_scope,
     )
+    if continuation is not None:
+        return _continued(job, continuation)
     if isinstance(request, CompactRequest) or request.asks_for_compaction or request.context_management:
         compacting = Compacting(job)
         if compacting.is_due():
             return compacting
     assert isinstance(request, CreateResponse)
     return _answer(job, request, job.items)
+
+
+def _continued(job: _Job, before: Continuation) -> Prepared:
+    assert isinstance(job.request, CreateResponse)
+    compacted, spent = before.compacted, before.spent
+    if not before.prompt:
+        return Prepared(
+            generation=None,
+            input_items=job.sent,
+            body=job.body,
+            compacted=compacted,
+            spent=spent,
+            request=job.request,
+        )
+    # What was compacted is in a blob: of that history no thinking is remembered.
+    items = [] if compacted is not None else job.items
+    return _with_prompt(job, job.request, before.prompt, items, compacted=compacted, spent=spent)
 
 
 def _answer(
@@ -138,6 +176,18 @@ def _answer(
         info=job.info,
         scope=job.scope,
     )
+    return _with_prompt(job, request, prompt, items, compacted=compacted, spent=spent)
+
+
+def _with_prompt(
+    job: _Job,
+    request: CreateResponse,
+    prompt: tuple[int, ...],
+    items: list[Item],
+    *,
+    compacted: CompactedHistory | None = None,
+    spent: TokenCounts | None = None,
+) -> Prepared:
     room = job.info.context_length - len(prompt)
     limit = room if request.max_output_tokens is None else min(room, request.max_output_tokens)
     form = answer_form(request, prompt, job.tokenizer, max_tokens=limit)
@@ -260,16 +310,3 @@ class Compacting:
         if not content.summary:
             return _answer(job, job.request, job.items, spent=self._spent)
         return _answer(job, job.request, items, compacted=compacted, spent=self._spent)
-
-
-def with_ids(items: list[dict[str, Any]], *, taken: Iterable[str]) -> list[dict[str, Any]]:
-    """The items, each with an id that the history has not used: a client's own where it can be kept."""
-    used = set(taken)
-    result = []
-    for item in items:
-        item_id = item.get("id")
-        if item_id is None or item_id in used:
-            item_id = new_id(item_prefix(item["type"]))
-        used.add(item_id)
-        result.append({"id": item_id, **{key: value for key, value in item.items() if key != "id"}})
-    return result

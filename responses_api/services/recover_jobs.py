@@ -3,13 +3,18 @@
 from datetime import timedelta
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from responses_api.models import Process, Response
 from responses_api.models.response import ACTIVE
 
 from .delete_response import sweep_turn
+from .end_job import end_unheld
+from .interruptions import INTERRUPTED
+from .leases import MAX_LOSSES
+
+LOST_TOO_OFTEN = "Workers were lost again and again while they generated this response. Send the request again."
 
 
 def recover_jobs() -> int:
@@ -28,6 +33,32 @@ def recover_jobs() -> int:
     for turn_id in histories:
         sweep_turn(turn_id)
     return removed
+
+
+def recover_background_jobs() -> bool:
+    """Free background jobs whose worker's lease is over, and end those that are not to go on.
+
+    Ended are: what was to be cancelled, what has taken longer than it may, and what too many workers have lost in a
+    row. Says whether any is free for a worker now.
+    """
+    lost = Q(lease_until__lt=Now()) & ~Q(worker="")
+    jobs = Response.objects.filter(background=True, status__in=ACTIVE)
+    freed = False
+    for pk, losses, cancelled in jobs.filter(lost).values_list("pk", "losses", "cancel_requested_at"):
+        if cancelled is not None:
+            end_unheld(pk, outcome="cancelled")
+        elif losses + 1 >= MAX_LOSSES:
+            end_unheld(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
+        else:
+            freed |= bool(jobs.filter(lost, pk=pk).update(worker="", lease_until=None, losses=F("losses") + 1))
+    for pk in jobs.filter(worker="", cancel_requested_at__isnull=False).values_list("pk", flat=True):
+        end_unheld(pk, outcome="cancelled")
+    seconds = settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS
+    if seconds:
+        late = jobs.filter(worker="", created_at__lt=Now() - timedelta(seconds=seconds))
+        for pk in late.values_list("pk", flat=True):
+            end_unheld(pk, outcome="failed", fault={"code": "server_error", "message": INTERRUPTED["timeout"]})
+    return freed
 
 
 def orphaned_jobs(*, worker: str) -> list[int]:

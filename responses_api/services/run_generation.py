@@ -32,6 +32,7 @@ from .blobs import seal_reasoning
 from .check_answer import check_answer
 from .delete_response import sweep_turn
 from .finish_response import Ending, finish_response
+from .interruptions import INTERRUPTED
 from .leases import Lease
 from .prepare_generation import Compacting, Prepared
 from .reasoning_echo import remember_thinking
@@ -42,11 +43,6 @@ log = structlog.get_logger(__name__)
 NOT_STORED = "The server could not store this response. Send the request again."
 FAULT = "The server failed to generate this response. Send the request again."
 INVALID = "The server generated an answer that is not what `text.format` or `tools` ask for. Send the request again."
-INTERRUPTED = {
-    "timeout": "The response took longer than this server allows. Ask for a shorter one, or try again later.",
-    "shutdown": "The server is stopping. Send the request again.",
-    "lost": "The server lost its hold on this response. Send the request again.",
-}
 
 STORE_TRIES = 5
 STORE_PAUSE_SECONDS = 0.5
@@ -61,6 +57,9 @@ class Generation:
     gets the last one only.
     """
 
+    is_job = False
+    """Whether it runs in the background."""
+
     def __init__(self, *, row: Response, lease: Lease) -> None:
         self.lease = lease
         self.model = row.model
@@ -69,7 +68,7 @@ class Generation:
         """What the engine knows by the name of now: the answer, or a summary before it. Empty before there is one."""
         self.created_at: datetime = row.created_at
         self.stop_reason = ""
-        """Why the worker had the engine cancel it: "left", "lost", "timeout", "shutdown"; empty otherwise."""
+        """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
         self._stream = row.stream
         self._parent: int | None = row.parent_id
         self._project: int = row.project_id
@@ -123,8 +122,8 @@ class Generation:
                 return step
             self._compacting, prepared = None, step
         self.sequence_id = self.request_id
-        self._open(prepared)
-        return prepared.generation
+        self._prepared = prepared
+        return self._open(prepared)
 
     def compacted(self) -> GenerationRequest | None:
         """A summary has ended; what to generate next, see :meth:`begin`."""
@@ -132,15 +131,21 @@ class Generation:
         self._compacting.take()
         return self.begin(self._compacting)
 
-    def _open(self, prepared: Prepared) -> None:
-        self._prepared = prepared
+    def _open(self, prepared: Prepared) -> GenerationRequest | None:
+        """Open the stream; what to generate for it."""
+        self._publish(self._opening_events(prepared))
+        return prepared.generation
+
+    def _opening_events(self, prepared: Prepared) -> list[Event]:
+        """Make the builder; its events up to the answer."""
         if prepared.body["object"] == COMPACTION_OBJECT:
             self._builder = CompactionBuilder(prepared.body)
-            return
+            return []
         request, seal = prepared.request, None
         if request is not None and request.wants_encrypted_reasoning:
             seal = partial(seal_reasoning, project_id=self._project)
-        builder = ResponseBuilder(prepared.body, answers=prepared.generation is not None, seal=seal)
+        answers = prepared.generation is not None
+        builder = ResponseBuilder(prepared.body, queued=self.is_job, answers=answers, seal=seal)
         self._builder = builder
         if prepared.parser is not None:
             logprobs = request is not None and request.wants_logprobs
@@ -150,7 +155,7 @@ class Generation:
         if done is not None:
             tokens = (done.tokens_before, done.tokens_after) if done.announced else None
             events += builder.compaction(done.encrypted_content, tokens=tokens)
-        self._publish(events)
+        return events
 
     def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
         """Take what the engine made since the last call; says how the sequence ended, if it did."""
@@ -168,9 +173,7 @@ class Generation:
     def close(self, finish: Finish, *, error: str = "") -> None:
         """Store the end, then tell it. Without the lease nothing is written, and nothing told."""
         assert self._builder is not None
-        held = self._writer.flush() if self._writer is not None else []
-        if held:
-            self._publish(held)
+        self._tell_rest()
         if finish == "stop" and self._has_invalid_answer():
             finish, error = "error", INVALID
         outcome = self._outcome(finish)
@@ -178,10 +181,20 @@ class Generation:
             events, stored = self._end_stored(self._builder, outcome, error)
         except DatabaseError:
             log.exception("generation.not_stored", response=self.lease.public_id)
-            events, stored = self._failed(NOT_STORED, usage=None), True
+            events, stored = self._unstored()
         if stored and self.stop_reason != "left":
             self._remember_thinking()
             self._publish(events, last=True)
+
+    def _unstored(self) -> tuple[list[Event], bool]:
+        """The end of a response that could not be stored, and whether to tell it."""
+        return self._failed(NOT_STORED, usage=None), True
+
+    def _tell_rest(self) -> None:
+        """Tell what was held back of the answer."""
+        held = self._writer.flush() if self._writer is not None else []
+        if held:
+            self._publish(held)
 
     def _end_stored(
         self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str
@@ -190,17 +203,21 @@ class Generation:
         events = self._end(builder, outcome, error)
         response = builder.snapshot()
         try:
-            return events, self._store(response)
+            return events, self._store(response, events)
         except EntryTooLarge as refusal:
             log.warning("generation.too_large", response=self.lease.public_id)
             events = self._failed(refusal.message, usage=response["usage"])
-            return events, self._store(events[-1]["response"], is_too_large=True)
+            return events, self._store(events[-1]["response"], events, is_too_large=True)
 
     def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
         """The end of a response of which nothing is stored."""
         assert self._prepared is not None
         created = {**self._prepared.body, "status": "in_progress", "usage": usage}
-        return failure_events(created, sequence_number=len(self._events), message=message)
+        return failure_events(created, sequence_number=self._told(), message=message)
+
+    def _told(self) -> int:
+        """How many events readers have been told."""
+        return len(self._events)
 
     def _remember_thinking(self) -> None:
         prepared = self._prepared
@@ -241,7 +258,7 @@ class Generation:
             return "completed"
         if finish == "length":
             return "incomplete"
-        return "cancelled" if self.stop_reason == "left" else "failed"
+        return "cancelled" if self.stop_reason in ("left", "cancelled") else "failed"
 
     def _end(self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str) -> list[Event]:
         assert self._prepared is not None
@@ -265,9 +282,20 @@ class Generation:
             reasoning_tokens=self._writer.reasoning_tokens if self._writer is not None else 0,
         )
 
-    def _store(self, response: dict[str, Any], *, is_too_large: bool = False) -> bool:
+    def _store(self, response: dict[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
+        """Store the end that ``events`` tell of; False without the lease."""
+        ending = self._ending(response, is_too_large=is_too_large)
+        for _ in range(STORE_TRIES - 1):
+            try:
+                return finish_response(lease=self.lease, ending=ending)
+            except DatabaseError as error:
+                log.warning("generation.store_retry", response=self.lease.public_id, error=str(error))
+                time.sleep(STORE_PAUSE_SECONDS)
+        return finish_response(lease=self.lease, ending=ending)
+
+    def _ending(self, response: dict[str, Any], *, is_too_large: bool) -> Ending:
         assert self._prepared is not None
-        ending = Ending(
+        return Ending(
             response=response,
             input_items=self._prepared.input_items,
             completed_at=timezone.now(),
@@ -279,13 +307,6 @@ class Generation:
             started=self._started,
             is_too_large=is_too_large,
         )
-        for _ in range(STORE_TRIES - 1):
-            try:
-                return finish_response(lease=self.lease, ending=ending)
-            except DatabaseError as error:
-                log.warning("generation.store_retry", response=self.lease.public_id, error=str(error))
-                time.sleep(STORE_PAUSE_SECONDS)
-        return finish_response(lease=self.lease, ending=ending)
 
     def _publish(self, events: list[Event], *, last: bool = False) -> None:
         self._ended = last

@@ -8,12 +8,14 @@ from django.conf import settings
 from django.db import Error as DatabaseError
 
 from responses_api import bus
+from responses_api.errors import Overloaded
 from responses_api.ids import new_id
 from responses_api.models import Process
 from responses_api.selectors.jobs import Standing, standings
 
 from .announce_process import Announcement, announce_process
 from .database_threads import in_database_thread
+from .recover_jobs import recover_background_jobs
 
 log = structlog.get_logger(__name__)
 
@@ -24,6 +26,8 @@ class Waiting(Protocol):
     """Somebody who waits for a job."""
 
     public_id: str
+    is_of_job: bool
+    """Whether what it waits for goes on without this process."""
 
     def observe(self, standing: Standing) -> None: ...
 
@@ -39,6 +43,8 @@ class WebProcess:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[None] | None = None
         self._listening: bus.Subscription | None = None
+        self.is_stopping = False
+        """Nothing is admitted any more."""
 
     async def start(self) -> None:
         """Announce the process and keep announcing it; nothing when that happens already."""
@@ -59,6 +65,18 @@ class WebProcess:
         """Watch no longer."""
         self._readers.discard(reader)
 
+    def stop_admitting(self) -> None:
+        """The process is about to end: it takes no more, and who reads a background job is to do so elsewhere."""
+        self.is_stopping = True
+        for reader in list(self._readers):
+            if reader.is_of_job:
+                reader.give_up()
+
+    def refuse_when_stopping(self) -> None:
+        """Raise :class:`Overloaded` when the process is about to end."""
+        if self.is_stopping:
+            raise Overloaded("This server process is stopping. Send the request again.")
+
     def release(self) -> None:
         """The process ends: nobody waits any longer."""
         for reader in list(self._readers):
@@ -72,6 +90,7 @@ class WebProcess:
             await asyncio.sleep(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE)
             try:
                 await in_database_thread(announce_process, self._announcement())
+                await in_database_thread(recover_background_jobs)
                 readers = list(self._readers)
                 if readers:
                     found = await in_database_thread(standings, {reader.public_id for reader in readers})

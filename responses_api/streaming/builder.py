@@ -60,13 +60,19 @@ class ResponseBuilder:
 
     def start(self) -> list[Event]:
         """The events up to `response.in_progress`."""
+        return [*self.wait(), *self.begin()]
+
+    def wait(self) -> list[Event]:
+        """The events before it: a job may end in the queue."""
         if self._next_number:
             raise RuntimeError("The stream has started already.")
         events = [self._lifecycle("response.created")]
-        if self._queued:
-            events.append(self._lifecycle("response.queued"))
+        return [*events, self._lifecycle("response.queued")] if self._queued else events
+
+    def begin(self) -> list[Event]:
+        """`response.in_progress`, after `wait`."""
         self._response["status"] = "in_progress"
-        return [*events, self._lifecycle("response.in_progress")]
+        return [self._lifecycle("response.in_progress")]
 
     def compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None = None) -> list[Event]:
         """The item of a history that was compacted. `tokens`, before and after, announces it by two events of ours."""

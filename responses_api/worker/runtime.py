@@ -27,16 +27,27 @@ from responses_api.selectors.history import history_items
 from responses_api.services.announce_process import Announcement, announce_models, announce_process, forget_process
 from responses_api.services.assemble_history import assembling_history
 from responses_api.services.database_threads import with_fresh_connection
+from responses_api.services.dispatch import wake_workers
+from responses_api.services.end_job import tell_readers
+from responses_api.services.event_log import LogCursor, expire_event_logs
 from responses_api.services.expire_responses import expire_responses
 from responses_api.services.leases import Lease, claim_responses, renew_leases
 from responses_api.services.make_room import make_room
 from responses_api.services.prepare_generation import prepare_generation
 from responses_api.services.reasoning_echo import echo_scope, reasoning_echo
-from responses_api.services.recover_jobs import forget_silent_processes, orphaned_jobs, recover_jobs
+from responses_api.services.recover_jobs import (
+    forget_silent_processes,
+    orphaned_jobs,
+    recover_background_jobs,
+    recover_jobs,
+)
 from responses_api.services.render_prompt import count_prompt
 from responses_api.services.run_generation import Generation
+from responses_api.services.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
+from responses_api.streaming import EncodedEvent
 
 from .hosted_models import ModelHost
+from .log_writer import JobLog, LogWriter
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +56,10 @@ HEARTBEATS_A_LEASE = 4
 KEEP_ENDED = 256
 """Ended generations whose events can still be asked for."""
 SHUTDOWN_SECONDS = 10
+
+
+class Interrupted(Exception):
+    """A row that was claimed is to end before it has begun."""
 
 
 class GenerationWorker:
@@ -63,6 +78,8 @@ class GenerationWorker:
         # Loading takes seconds, which the requests for other models need not wait.
         self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
         self._finishers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
+        self._log_writer = LogWriter(told=self._tell, lost=self._lose)
+        self._jobs_wait = True
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._listener_loop: asyncio.AbstractEventLoop | None = None
@@ -76,6 +93,7 @@ class GenerationWorker:
     def start(self, host: ModelHost) -> None:
         """Announce the models and begin to look for work. The model that must be ready has been loaded before."""
         self._host = host
+        self._log_writer.start()
         self._spawn(self._pump, "pump")
         self._spawn(self._listen, "listener")
         with_fresh_connection(announce_models, host.offers)
@@ -84,11 +102,20 @@ class GenerationWorker:
         self.wake()
 
     def drain(self) -> None:
-        """Take no more work and end what runs. Readers get their last event. Returns when all has ended."""
+        """Take no more work. Background jobs are handed over; foreground responses have a while to end by themselves,
+        and are then ended, so that their readers get a last event. Returns when all has ended.
+        """
         self._stopping.set()
         for run in self._live():
+            if run.is_job:
+                self._cancel(run, "shutdown")
+        self._wait_until_idle(settings.RESPONSES_GRACE_SECONDS)
+        for run in self._live():
             self._cancel(run, "shutdown")
-        deadline = time.monotonic() + SHUTDOWN_SECONDS
+        self._wait_until_idle(SHUTDOWN_SECONDS)
+
+    def _wait_until_idle(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
         while self._live() and time.monotonic() < deadline:
             time.sleep(0.02)
 
@@ -104,6 +131,7 @@ class GenerationWorker:
         self._claimers.shutdown(wait=True)
         self._loaders.shutdown(wait=True)
         self._finishers.shutdown(wait=True)
+        self._log_writer.stop(SHUTDOWN_SECONDS)
         with_fresh_connection(forget_process, self.id)
 
     def _spawn(self, target: object, name: str) -> None:
@@ -117,9 +145,13 @@ class GenerationWorker:
 
     # Claim
 
-    def wake(self) -> None:
-        """Have what waits claimed and begun. Returns at once; a claim that has not begun yet serves this call too."""
+    def wake(self, *, background: bool = False) -> None:
+        """Have what waits claimed and begun. Returns at once; a claim that has not begun yet serves this call too.
+
+        Background jobs are looked for only when there may be some, for every request waits for the look.
+        """
         with self._lock:
+            self._jobs_wait = self._jobs_wait or background
             if self._claim_pending or self._stopping.is_set():
                 return
             self._claim_pending = True
@@ -136,30 +168,54 @@ class GenerationWorker:
             log.exception("worker.claim_failed")
 
     def _claim_waiting(self) -> None:
-        """Claim and begin, as far as there is room."""
+        """Claim and begin: interactive requests as far as there is room, then background jobs for free slots."""
         while not self._stopping.is_set():
             limit = min(CLAIM_BATCH, self._room())
-            if limit < 1:
-                return
-            rows = with_fresh_connection(claim_responses, worker=self.id, models=self._host.names, limit=limit)
-            # All are known before the first begins, which may take as long as a model takes to load.
-            runs = [self._take(row) for row in rows]
-            for row, run in zip(rows, runs, strict=True):
-                if self._host.is_running(row.model):
-                    self._try_to_begin(row, run)
-                else:
-                    self._loaders.submit(self._try_to_begin, row, run)
-            if len(rows) < limit:
-                return
+            if limit < 1 or self._claim_some(self._host.names, limit) < limit:
+                break
+        with self._lock:
+            jobs_wait, self._jobs_wait = self._jobs_wait, False
+        if not jobs_wait:
+            return
+        for name in self._host.names:
+            while not self._stopping.is_set():
+                limit = min(CLAIM_BATCH, self._free_slots(name))
+                if limit < 1 or self._claim_some([name], limit, background=True) == limit:
+                    # More may wait for the next free slot.
+                    self._jobs_wait = True
+                if limit < 1 or not self._jobs_wait:
+                    break
+
+    def _claim_some(self, models: list[str], limit: int, *, background: bool = False) -> int:
+        """Claim and begin up to ``limit`` rows; returns how many there were."""
+        rows = with_fresh_connection(claim_responses, worker=self.id, models=models, limit=limit, background=background)
+        # All are known before the first begins, which may take as long as a model takes to load.
+        runs = [self._take(row) for row in rows]
+        for row, run in zip(rows, runs, strict=True):
+            if self._host.is_running(row.model):
+                self._try_to_begin(row, run)
+            else:
+                self._loaders.submit(self._try_to_begin, row, run)
+        return len(rows)
 
     def _room(self) -> int:
         with self._lock:
             held = len(self._runs)
         return settings.RESPONSES_BATCH_SIZE * len(self._host.names) + settings.RESPONSES_CLAIM_AHEAD - held
 
+    def _free_slots(self, model: str) -> int:
+        """How many more sequences of a model could run now: jobs are not claimed ahead, others might have them."""
+        with self._lock:
+            held = sum(run.model == model for run in self._runs.values())
+        return settings.RESPONSES_BATCH_SIZE - held
+
     def _take(self, row: Response) -> Generation:
         lease = Lease(response=row.pk, public_id=row.public_id, worker=self.id, attempt=row.attempt)
-        run = Generation(row=row, lease=lease)
+        run: Generation
+        if row.background:
+            run = JobGeneration(row=row, lease=lease, log=JobLog(lease, LogCursor(), self._log_writer))
+        else:
+            run = Generation(row=row, lease=lease)
         with self._lock:
             self._runs[row.pk] = run
         return run
@@ -175,6 +231,9 @@ class GenerationWorker:
         def prepared() -> GenerationRequest | None:
             model = self._host[row.model]
             model.ensure_running()
+            continuation = run.start(model.engine.info.digest) if isinstance(run, JobGeneration) else None
+            if run.is_to_stop():
+                raise Interrupted
             with assembling_history(row.parent_id):
                 return run.begin(
                     prepare_generation(
@@ -183,6 +242,7 @@ class GenerationWorker:
                         tokenizer=model.tokenizer,
                         info=model.engine.info,
                         cache_scope=cache_scope(project_id=row.project_id, key_id=row.key_id),
+                        continuation=continuation,
                     )
                 )
 
@@ -194,6 +254,11 @@ class GenerationWorker:
             request = step()
         except ApiError as error:
             self._refuse(run, error)
+        except Interrupted:
+            self._refuse(run, ServerError(run.why_interrupted()))
+        except CannotContinue:
+            log.error("worker.job_not_continued", response=run.lease.public_id)
+            self._refuse(run, ServerError(NOT_CONTINUED))
         except ModelError as error:
             self._refuse(run, Overloaded(str(error)))
         except DatabaseError as error:
@@ -213,6 +278,8 @@ class GenerationWorker:
             finish: Finish = "cancelled" if run.is_to_stop() else "stop"
             self._chunks.put([Chunk(request_id=run.sequence_id, finish=finish)])
             return
+        if not run.is_job:
+            self._make_way(run.model)
         try:
             engine.submit(request)
         except ModelError as error:
@@ -222,6 +289,21 @@ class GenerationWorker:
         if run.is_to_stop():
             # Cancelled between our look and the submission, when the engine did not know it.
             engine.cancel(run.sequence_id)
+
+    def _make_way(self, model: str) -> None:
+        """Take a background job out of a full engine, for an interactive request; it goes on when a slot is free."""
+        engine = self._host[model].engine
+        load = engine.load()
+        if load.running + load.waiting < load.slots:
+            return
+        with self._lock:
+            jobs = [run for run in self._by_request.values() if isinstance(run, JobGeneration) and run.model == model]
+            ready = [run for run in jobs if not (run.is_yielding or run.is_compacting or run.is_to_stop())]
+            if not ready:
+                return
+            latest = ready[-1]
+            latest.is_yielding = True
+        engine.cancel(latest.sequence_id)
 
     def _refuse(self, run: Generation, error: ApiError) -> None:
         try:
@@ -233,9 +315,21 @@ class GenerationWorker:
         with self._lock:
             self._runs.pop(run.lease.response, None)
             self._by_request.pop(run.sequence_id, None)
-            self._ended[run.lease.public_id] = run
+            if not run.is_job:
+                self._ended[run.lease.public_id] = run
             while len(self._ended) > KEEP_ENDED:
                 self._ended.popitem(last=False)
+            jobs_wait = self._jobs_wait
+        if jobs_wait:
+            self.wake()
+
+    def _tell(self, lease: Lease, first: int, events: list[EncodedEvent]) -> None:
+        tell_readers(lease.public_id, first, events)
+
+    def _lose(self, lease: Lease) -> None:
+        run = self._runs.get(lease.response)
+        if run is not None and run.lease == lease:
+            self._cancel(run, "lost")
 
     # Run
 
@@ -264,11 +358,18 @@ class GenerationWorker:
                     log.exception("worker.feed_failed", response=run.lease.public_id)
                     self._cancel(run, "fault")
                     finish = "error" if mine[-1].finish is not None else None
+                if finish is None and run.stop_reason == "too_large":
+                    self._cancel(run, run.stop_reason)
                 if finish is not None:
                     self._finishers.submit(self._end, run, finish, mine[-1].error)
 
     def _end(self, run: Generation, finish: Finish, error: str) -> None:
-        """A sequence has ended: the answer, or a summary before it."""
+        """A sequence has ended: the answer, or a summary before it, or one that made way for another."""
+        if isinstance(run, JobGeneration) and run.is_yielding and finish == "cancelled" and not run.is_to_stop():
+            with self._lock:
+                self._by_request.pop(run.sequence_id, None)
+            self._generate(run, run.again())
+            return
         if not run.is_compacting:
             self._close(run, finish, error)
             return
@@ -331,7 +432,7 @@ class GenerationWorker:
         if message["type"] == "process.cancel":
             run = self._runs.get(message["response"])
             if run is not None:
-                self._cancel(run, "left")
+                self._cancel(run, "cancelled" if run.is_job else "left")
         elif message["type"] == "process.resend":
             self._resend(message["response"], message["first"])
         elif message["type"] == "process.count":
@@ -401,10 +502,11 @@ class GenerationWorker:
                 with_fresh_connection(self._beat)
                 if time.monotonic() - swept >= settings.RESPONSES_SWEEP_SECONDS:
                     with_fresh_connection(expire_responses)
+                    with_fresh_connection(expire_event_logs)
                     with_fresh_connection(make_room)
                     with_fresh_connection(forget_silent_processes)
                     swept = time.monotonic()
-                self.wake()
+                self.wake(background=True)
             except DatabaseError as error:
                 log.warning("worker.database_unavailable", error=str(error))
             except Exception:
@@ -414,18 +516,24 @@ class GenerationWorker:
         runs = self._live()
         held = renew_leases(worker=self.id, rows=[run.lease.response for run in runs])
         orphaned = set(orphaned_jobs(worker=self.id))
-        too_old = None
-        if settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS:
-            too_old = timezone.now() - timedelta(seconds=settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS)
         for run in runs:
             key = run.lease.response
             if held.attempts.get(key) != run.lease.attempt:
                 self._cancel(run, "lost")
             elif key in held.cancel_requested or key in orphaned:
-                self._cancel(run, "left")
-            elif too_old is not None and run.created_at < too_old:
+                self._cancel(run, "cancelled" if run.is_job else "left")
+            elif self._is_too_old(run):
                 self._cancel(run, "timeout")
         recover_jobs()
+        if recover_background_jobs():
+            wake_workers(background=True)
         if self._host.scan():
             announce_models(self._host.offers)
         self._announce()
+
+    @staticmethod
+    def _is_too_old(run: Generation) -> bool:
+        seconds = settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS
+        if run.is_job:
+            seconds = settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS
+        return bool(seconds) and run.created_at < timezone.now() - timedelta(seconds=seconds)

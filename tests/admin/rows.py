@@ -8,12 +8,11 @@ from django.utils import timezone
 
 from responses_api.ids import new_id
 from responses_api.models import ApiKey, Process, Project, Response
-from responses_api.protocol import initial_response, input_items, parse_create
+from responses_api.protocol import initial_response, parse_create, sent_items
 from responses_api.services.announce_process import Announcement, announce_models, announce_process
 from responses_api.services.create_project import create_project
 from responses_api.services.finish_response import Ending, finish_response
 from responses_api.services.leases import Lease
-from responses_api.services.prepare_generation import with_ids
 
 MODEL = "scripted"
 WORKER = "worker_test"
@@ -59,7 +58,7 @@ def answer(row: Response, text: str, *, status: str = "completed") -> Response:
     body = {**row.body_dict(), "status": status, "output": [message]}
     ending = Ending(
         response=body,
-        input_items=with_ids(input_items(request), taken=()),
+        input_items=sent_items(request, response_id=row.public_id, history=()),
         completed_at=row.created_at + timedelta(seconds=2),
         input_tokens=1234,
         cached_tokens=1000,

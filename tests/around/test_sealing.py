@@ -14,7 +14,9 @@ def test_what_was_sealed_opens_for_its_owner_and_purpose_alone(content: bytes, o
     blob = SEALER.seal(content, purpose="compaction", owner=owner)
     assert SEALER.open(blob, purpose="compaction", owner=owner) == content
     assert Sealer("a secret of this server").open(blob, purpose="compaction", owner=owner) == content
-    assert SEALER.seal(content, purpose="compaction", owner=owner) != blob
+    assert SEALER.seal(content, purpose="compaction", owner=owner) == blob  # as a job that is replayed needs it
+    assert SEALER.seal(content, purpose="reasoning", owner=owner)[:20] != blob[:20]
+    assert SEALER.seal(content, purpose="compaction", owner=owner + "2")[:20] != blob[:20]
     for opener, purpose, who in (
         (SEALER, "reasoning", owner),
         (SEALER, "compaction", owner + "x"),

@@ -60,6 +60,7 @@ class LiveServer:
             "DJANGO_SETTINGS_MODULE": "responses_site.settings",
             "RESPONSES_DATA_DIR": str(self.data_dir),
             "RESPONSES_ENGINE": "scripted",
+            "RESPONSES_GRACE_SECONDS": "0",
             "PORT": str(self.port),
             **self.settings,
         }

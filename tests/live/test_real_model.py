@@ -46,7 +46,7 @@ def test_the_readme_s_snippets_work_as_pasted(real_server: LiveServer, tmp_path:
     assert done.stdout.count(" msg_") == 5
     (command,) = re.findall(r"curl .*?\}'", snippets("sh"), re.DOTALL)
     curl = subprocess.run(
-        ["sh", "-c", command.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=90, check=False
+        ["sh", "-c", command.replace("127.0.0.1:8080", here)], capture_output=True, text=True, timeout=400, check=False
     )
     assert '"status":"completed"' in curl.stdout, curl.stderr
 

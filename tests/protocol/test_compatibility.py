@@ -28,7 +28,7 @@ WORDS = {"done", "accepted and echoed", "accepted", "kept", "refused for now", "
 
 # A value of each refused parameter that asks for something.
 ASKING: dict[str, Any] = {
-    "access_programs": {}, "background": True, "background_options": {},
+    "access_programs": {}, "background_options": {},
     "image": {}, "moderation": {}, "personality": "x",
     "prompt": {"id": "p"},
 }  # fmt: skip
@@ -116,7 +116,7 @@ def test_every_event_is_in_the_table() -> None:
     published = types_of([name for name in schemas() if name.endswith("StreamingEvent")])
     table = rows("Events")
     assert set(table) == set(EVENT_TYPES) | published | OURS
-    assert {name for name, word in table.items() if word == "sent"} == set(LETTERS) - {"response.queued"}
+    assert {name for name, word in table.items() if word == "sent"} == set(LETTERS)
     different = DOCUMENT.read_text().split("## Where Open Responses differs")[1]
     assert all(f"`{name}` event" in different for name in UNLIKE_OPEN_RESPONSES)
 

@@ -151,7 +151,6 @@ PARAMETER_FAULTS: list[tuple[dict[str, Any], str, str]] = [
     ({"text": {"format": {"type": "text", "x": 1}}}, "text.format.x", "unknown_parameter"),
     ({"text": {"format": "text"}}, "text.format", "invalid_value"),
     ({"text": {"verbosity": "loud"}}, "text.verbosity", "invalid_value"),
-    ({"background": True}, "background", "unsupported_parameter"),
     ({"background": "yes"}, "background", "invalid_value"),
     ({"reasoning": {"effort": "lots"}}, "reasoning.effort", "invalid_value"),
     ({"reasoning": {"context": "none"}}, "reasoning.context", "invalid_value"),

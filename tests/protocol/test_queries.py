@@ -60,12 +60,19 @@ def test_retrieve_takes_what_asks_for_nothing() -> None:
     assert (query.stream, query.include) == (False, ("web_search_call.results",))
 
 
+def test_retrieve_takes_a_place_in_the_stream() -> None:
+    query = parse_retrieve_query(pairs("stream=true&starting_after=12"))
+    assert (query.stream, query.starting_after) == (True, 12)
+
+
 @pytest.mark.parametrize(
     ("query", "param", "code"),
     [
-        ("stream=true", "stream", "unsupported_parameter"),
         ("stream=maybe", "stream", "invalid_value"),
-        ("starting_after=3", "starting_after", "unsupported_parameter"),
+        ("starting_after=3", "starting_after", "invalid_value"),
+        ("stream=true&starting_after=-1", "starting_after", "invalid_value"),
+        ("stream=true&starting_after=x", "starting_after", "invalid_value"),
+        ("stream=true&starting_after=1e3", "starting_after", "invalid_value"),
         ("limit=3", "limit", "unknown_parameter"),
     ],
 )

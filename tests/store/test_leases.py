@@ -52,17 +52,20 @@ def lease_of(row: Response) -> Lease:
 
 
 def test_rows_are_claimed_once_and_in_order(someone: Conversationalist) -> None:
-    """Oldest first, background after interactive, each row by one worker only, of its own models only."""
+    """Oldest first, background apart from interactive, each row by one worker only, of its own models only."""
     ids = [queue(someone, str(number)) for number in range(4)]
-    Response.objects.filter(public_id=ids[0]).update(priority=1)
+    Response.objects.filter(public_id=ids[0]).update(priority=1, background=True)
     assert claim_responses(worker="a", models=["another"], limit=10) == []
     assert claim_responses(worker="a", models=[], limit=10) == []
     first = claim_responses(worker="a", models=[MODEL], limit=2)
     second = claim_responses(worker="b", models=["another", MODEL], limit=10)
     assert [row.public_id for row in first] == ids[1:3]
-    assert [row.public_id for row in second] == [ids[3], ids[0]]
+    assert [row.public_id for row in second] == [ids[3]]
+    jobs = claim_responses(worker="b", models=[MODEL], limit=10, background=True)
+    assert [row.public_id for row in jobs] == [ids[0]]
     assert claim_responses(worker="c", models=[MODEL], limit=10) == []
-    assert {row.attempt for row in first + second} == {1}
+    assert claim_responses(worker="c", models=[MODEL], limit=10, background=True) == []
+    assert {row.attempt for row in (*first, *second, *jobs)} == {1}
     stored = Response.objects.get(public_id=ids[1])
     assert stored.worker == "a"
     assert Response.objects.filter(

@@ -54,7 +54,7 @@ LETTERS = {
     "response.custom_tool_call_input.done": "v",
 }
 
-GRAMMAR = re.compile(r"cq?p((mn)?iko)?(i(ad*tb|ar+sb|f+g|f*|u*v?)o)*(C|I|eF|e)")
+GRAMMAR = re.compile(r"cq(eF|e)|cq?p((mn)?iko)?(i(ad*tb|ar+sb|f+g|f*|u*v?)o)*(C|I|eF|e)")
 CONTENT = {
     "message": re.compile(r"iad*tbo"),
     "reasoning": re.compile(r"iar+sbo"),

@@ -1,0 +1,42 @@
+"""What a background job leaves while it runs: its events for readers, and what another worker needs to go on."""
+
+from typing import ClassVar
+
+from django.db import models
+
+
+class EventBatch(models.Model):
+    """One flush of a job's event log. A job's batches, in the order of ``number``, are its stream without a gap."""
+
+    response = models.ForeignKey("Response", on_delete=models.CASCADE, related_name="event_batches", db_index=False)
+    number = models.PositiveIntegerField(help_text="Counts a job's batches from 0.")
+    attempt = models.PositiveIntegerField(help_text="The claim under which it was written; 0 is the admission.")
+    first = models.PositiveIntegerField(help_text="The sequence number of its first event.")
+    last = models.IntegerField(help_text="Of its last one; one less than the first where it has none.")
+    is_end = models.BooleanField(default=False, help_text="Whether the job's last event is in it.")
+    data = models.TextField(blank=True, help_text="A line for each event: its type, a blank, its JSON.")
+    chunks = models.TextField(blank=True, help_text="What the engine made since the batch before, as JSON.")
+    total_bytes = models.PositiveBigIntegerField(help_text="Of all events up to here.")
+
+    class Meta:
+        ordering: ClassVar = ["response", "number"]
+        verbose_name_plural = "event batches"
+        constraints: ClassVar = [models.UniqueConstraint(fields=["response", "number"], name="event_batch_number")]
+        indexes: ClassVar = [models.Index(fields=["response", "last"], name="event_batch_last")]
+
+    def __str__(self) -> str:
+        return f"{self.first} to {self.last}"
+
+
+class Checkpoint(models.Model):
+    """How a running job was prepared: with its batches, all that it takes to go on with it."""
+
+    response = models.OneToOneField("Response", on_delete=models.CASCADE, related_name="checkpoint")
+    digest = models.CharField(max_length=80, help_text="The model's: only the same one can go on.")
+    version = models.PositiveIntegerField(help_text="Of the code that turns chunks into events.")
+    prompt = models.TextField(help_text="The prompt's token ids, as JSON; empty when nothing is generated.")
+    compacted = models.TextField(blank=True, help_text="The compaction that was done before, as JSON.")
+    spent = models.TextField(blank=True, help_text="The tokens that it took, as JSON.")
+
+    def __str__(self) -> str:
+        return f"checkpoint of {self.response_id}"

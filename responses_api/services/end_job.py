@@ -1,0 +1,126 @@
+"""The end of a background job that no engine works on: cancelled in the queue, refused, too old, lost too often."""
+
+from functools import partial
+from typing import Any
+
+import orjson
+import structlog
+from django.db.models import F, Q
+from django.db.models.functions import Now
+from django.utils import timezone
+
+from responses_api import bus
+from responses_api.errors import EntryTooLarge
+from responses_api.ids import new_id
+from responses_api.models import Checkpoint, Response
+from responses_api.models.response import ACTIVE
+from responses_api.protocol import parse_create, sent_items
+from responses_api.selectors.history import history_items
+from responses_api.streaming import EncodedEvent, Event, Fault, Outcome, ResponseBuilder, encode_event, failure_events
+from responses_api.streaming.chunk_record import decode_chunks
+from responses_api.streaming.replay import NotReplayable, replayed_builder
+
+from .blobs import seal_reasoning
+from .event_log import LogCursor, all_batches, decoded_events
+from .finish_response import Ending, finish_response
+from .leases import Lease, lease_seconds
+
+log = structlog.get_logger(__name__)
+
+TOO_LARGE = "The response is too large to be stored."
+
+
+def take_unheld(pk: int) -> Response | None:
+    """Claim a background job that no worker holds, to end it; ``None`` when one holds it or it has ended."""
+    unheld = Q(worker="") | Q(lease_until__lt=Now())
+    taken = Response.objects.filter(unheld, pk=pk, background=True, status__in=ACTIVE).update(
+        worker=new_id("worker_"), attempt=F("attempt") + 1, lease_until=Now() + lease_seconds()
+    )
+    return Response.objects.get(pk=pk) if taken else None
+
+
+def end_unheld(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> bool:
+    """End a background job that no worker holds; False when one does, or it has ended."""
+    row = take_unheld(pk)
+    if row is None:
+        return False
+    lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
+    return end_job(row=row, lease=lease, outcome=outcome, fault=fault)
+
+
+def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | None = None) -> bool:
+    """Store the end of a job that the lease holds, then tell it. False when the lease is lost.
+
+    Its events close what readers have seen open; nothing of an engine or a model is needed for that.
+    """
+    batches = all_batches(row.pk)
+    cursor = LogCursor.after(batches)
+    body, first = row.body_dict(), cursor.next_event
+    events, response = ending_events(row, body, decoded_events(batches), outcome=outcome, fault=fault)
+    chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
+    checkpoint = Checkpoint.objects.filter(response=row).first()
+    history = history_items(row.parent_id)
+    request = parse_create(orjson.loads(row.request))
+    encoded = [encode_event(event) for event in events]
+    ending = Ending(
+        response=response,
+        input_items=sent_items(request, response_id=row.public_id, history=history),
+        completed_at=timezone.now(),
+        input_tokens=len(orjson.loads(checkpoint.prompt)) if checkpoint is not None else 0,
+        cached_tokens=sum(chunk.cached_tokens for chunk in chunks),
+        output_tokens=sum(len(chunk.tokens) for chunk in chunks),
+        started=any(chunk.started for chunk in chunks),
+        log_end=cursor.batch(encoded, response=row.pk, attempt=lease.attempt, is_end=True),
+    )
+    try:
+        stored = finish_response(lease=lease, ending=ending)
+    except EntryTooLarge as refusal:
+        log.warning("job.too_large", response=row.public_id)
+        return _end_without_content(row, lease, refusal.message)
+    if stored:
+        tell_readers(row.public_id, first, encoded, last=True)
+    return stored
+
+
+def _end_without_content(row: Response, lease: Lease, message: str) -> bool:
+    cursor = LogCursor.after(all_batches(row.pk))
+    first = cursor.next_event
+    events = failure_events({**row.body_dict(), "status": "in_progress"}, sequence_number=first, message=message)
+    encoded = [encode_event(event) for event in events]
+    ending = Ending(
+        response=events[-1]["response"],
+        input_items=[],
+        completed_at=timezone.now(),
+        started=False,
+        is_too_large=True,
+        log_end=cursor.batch(encoded, response=row.pk, attempt=lease.attempt, is_end=True),
+    )
+    stored = finish_response(lease=lease, ending=ending)
+    if stored:
+        tell_readers(row.public_id, first, encoded, last=True)
+    return stored
+
+
+def ending_events(
+    row: Response, body: dict[str, Any], told: list[Event], *, outcome: Outcome, fault: Fault | None
+) -> tuple[list[Event], dict[str, Any]]:
+    """The last events of a job and its final object."""
+    request = parse_create(orjson.loads(row.request))
+    seal = partial(seal_reasoning, project_id=row.project_id) if request.wants_encrypted_reasoning else None
+    try:
+        builder = replayed_builder(body, told, seal=seal)
+    except NotReplayable:
+        # An older version's events: what is open stays open, and the stream ends all the same.
+        log.warning("job.not_replayable", response=row.public_id)
+        builder = ResponseBuilder(body, queued=True)
+        builder.start()
+        events = builder.finish(outcome, error=fault)
+        numbered = enumerate(events, start=len(told))
+        return [{**event, "sequence_number": number} for number, event in numbered], builder.snapshot()
+    return builder.finish(outcome, error=fault), builder.snapshot()
+
+
+def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
+    """Publish events of a job that are kept."""
+    message = {"type": "response.events", "attempt": 0, "first": first, "events": events, "last": last}
+    bus.publish(bus.response_group(public_id), message)

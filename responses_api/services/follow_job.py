@@ -1,0 +1,191 @@
+"""The reader of a background job's stream: what is kept first, then what comes. Its leaving cancels nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import structlog
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from responses_api import bus
+from responses_api.caller import Caller
+from responses_api.errors import CursorExpired, InvalidValue, Overloaded, RateLimited, StreamNotAvailable
+from responses_api.models import Response
+from responses_api.selectors.jobs import Standing
+from responses_api.selectors.responses import get_response
+from responses_api.streaming import EncodedEvent, encode_event
+
+from .database_threads import in_database_thread
+from .event_log import Page, kept_from, read_page, stream_is_kept
+from .web_process import web_process
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 0.5
+BEHIND = "This reader fell behind the events that the server keeps. Retrieve the response, or stream it again."
+GONE = "The response was deleted while it was streamed."
+
+
+class JobReader:
+    """Reads one job's events in order, without a gap or a double, from any point on.
+
+    The log decides: a message is only quicker. Whatever is missing is read from there, and with every heartbeat of the
+    process the reader looks whether there is more than it was told.
+    """
+
+    is_of_job = True
+
+    def __init__(self, *, row: int, public_id: str, first: int, subscription: bus.Subscription) -> None:
+        self.public_id = public_id
+        self._row = row
+        self._next = first
+        self._subscription = subscription
+        self._given_up = False
+
+    async def close(self) -> None:
+        """Stop reading."""
+        web_process.discard(self)
+        await self._subscription.close()
+
+    def observe(self, standing: Standing) -> None:
+        """Look at the log again: a message may have been lost, or the job ended by somebody without one."""
+        self._subscription.inject({"type": "job.look"})
+
+    def give_up(self) -> None:
+        """The process ends, but not the job: the stream breaks off, to be taken up again elsewhere."""
+        self._given_up = True
+        self._subscription.inject({"type": "job.look"})
+
+    async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
+        """The events in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself.
+
+        Raises :class:`ReadingStopped` when the process ends before the job has.
+        """
+        while True:
+            async for events, is_end in self._kept():
+                yield events
+                if is_end:
+                    return
+            if self._given_up:
+                raise ReadingStopped
+            while (found := await self._heard(keepalive)) is not None:
+                events, is_end = found
+                yield events
+                if is_end:
+                    return
+
+    async def _kept(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
+        """What the log has from here on, page by page."""
+        while not self._given_up:
+            try:
+                page = await in_database_thread(read_page, self._row, self._next)
+            except DatabaseError as error:
+                log.warning("reader.database_unavailable", response=self.public_id, error=str(error))
+                yield [], False
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            if page.is_behind or page.is_gone:
+                yield [self._broken(page)], True
+                return
+            self._next += len(page.events)
+            if page.events or page.is_end:
+                yield page.events, page.is_end
+            if not page.events:
+                return
+
+    def _broken(self, page: Page) -> EncodedEvent:
+        message, code = (BEHIND, CursorExpired.code) if page.is_behind else (GONE, "server_error")
+        fault = {"code": code, "message": message, "param": None}
+        return encode_event({"type": "error", "sequence_number": self._next, **fault})
+
+    async def _heard(self, keepalive: float) -> tuple[list[EncodedEvent], bool] | None:
+        """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""
+        while True:
+            message = await self._subscription.receive(keepalive)
+            if self._given_up:
+                raise ReadingStopped
+            if message is None:
+                return [], False
+            if message["type"] != "response.events" or message["first"] > self._next:
+                return None
+            events = [(kind, text) for kind, text in message["events"][self._next - message["first"] :]]
+            if events or message["last"]:
+                self._next += len(events)
+                return events, message["last"]
+
+
+class ReadingStopped(Exception):
+    """The process ends; the job goes on."""
+
+
+_readers: Counter[str] = Counter()
+"""The readers of this process, by who reads. Used on its event loop alone."""
+
+
+@asynccontextmanager
+async def place_to_read(caller: Caller) -> AsyncIterator[None]:
+    """Hold one of the places for readers. Raises :class:`RateLimited` when there is none."""
+    owner = f"key-{caller.key.pk}" if caller.key is not None else f"project-{caller.project.pk}"
+    if _readers.total() >= settings.RESPONSES_STREAM_READERS:
+        raise RateLimited(
+            f"{settings.RESPONSES_STREAM_READERS} readers stream background responses from this process, and no more "
+            "may (RESPONSES_STREAM_READERS). Try again later, or retrieve the response without `stream`.",
+        )
+    if _readers[owner] >= settings.RESPONSES_STREAM_READERS_PER_KEY:
+        raise RateLimited(
+            f"This key streams {settings.RESPONSES_STREAM_READERS_PER_KEY} background responses already, and may no "
+            "more (RESPONSES_STREAM_READERS_PER_KEY). End a stream, or retrieve the response without `stream`.",
+        )
+    _readers[owner] += 1
+    try:
+        yield
+    finally:
+        _readers[owner] -= 1
+        if not _readers[owner]:
+            del _readers[owner]
+
+
+@asynccontextmanager
+async def reading(*, row: int, public_id: str, first: int) -> AsyncIterator[JobReader]:
+    """Follow a job from its event ``first`` on. Raises :class:`Overloaded` when nothing can be heard."""
+    web_process.refuse_when_stopping()
+    await web_process.start()
+    try:
+        subscription = await bus.subscribe(bus.response_group(public_id))
+    except bus.BusUnavailable as error:
+        raise Overloaded(
+            "The server cannot reach its message broker at the moment. Try again in a few seconds."
+        ) from error
+    reader = JobReader(row=row, public_id=public_id, first=first, subscription=subscription)
+    web_process.add(reader)
+    try:
+        yield reader
+    finally:
+        await reader.close()
+
+
+def job_to_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> tuple[Response, int]:
+    """The job whose stream a caller asks for, and the first event of it. Raises an :class:`ApiError`."""
+    row = get_response(caller=caller, response_id=response_id)
+    first = 0 if starting_after is None else starting_after + 1
+    kept = kept_from(row.pk) if stream_is_kept(row) else None
+    if kept is None:
+        reason = "is kept no longer" if row.background else "was never kept, for it was not made in the background"
+        raise StreamNotAvailable(
+            f"The event record of response '{response_id}' {reason}. Retrieve the response without `stream`."
+        )
+    if first > kept[1]:
+        raise InvalidValue(
+            f"`starting_after` is {starting_after}, and the last event so far is {kept[1] - 1}. Send the "
+            "`sequence_number` of the last event that you received.",
+            param="starting_after",
+        )
+    if first < kept[0]:
+        raise CursorExpired(
+            f"The events before {kept[0]} are kept no longer. Send `starting_after={kept[0] - 1}` or a later one, or "
+            "retrieve the response without `stream`.",
+            param="starting_after",
+        )
+    return row, first

@@ -1,0 +1,8 @@
+"""Why a response ends before its answer does, in the sentences that clients are told."""
+
+INTERRUPTED = {
+    "timeout": "The response took longer than this server allows. Ask for a shorter one, or try again later.",
+    "shutdown": "The server is stopping. Send the request again.",
+    "lost": "The server lost its hold on this response. Send the request again.",
+    "too_large": "The response has an event with more bytes than this server keeps (RESPONSES_EVENTS_MAX_BYTES).",
+}

@@ -1,0 +1,152 @@
+"""The thread that writes the event logs of all jobs of this worker: one transaction for all that has gathered."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import structlog
+from django.db import Error as DatabaseError
+
+from inference.types import Chunk
+from responses_api.models import EventBatch
+from responses_api.services.database_threads import with_fresh_connection
+from responses_api.services.event_log import Flush, LogCursor, append_batches
+from responses_api.services.leases import Lease
+from responses_api.streaming import EncodedEvent
+
+log = structlog.get_logger(__name__)
+
+GATHER_SECONDS = 0.02
+RETRY_SECONDS = 0.5
+
+
+class JobLog:
+    """One job's log: what it makes is written, in order, and told to ``written`` only then."""
+
+    def __init__(self, lease: Lease, cursor: LogCursor, writer: "LogWriter") -> None:
+        self.lease = lease
+        self.cursor = cursor
+        self._writer = writer
+        self._events: list[EncodedEvent] = []
+        self._chunks: list[Chunk] = []
+        self._unwritten: list[tuple[EventBatch, list[EncodedEvent]]] = []
+        self.is_lost = False
+        """Somebody else has the job: nothing is written any more."""
+
+    def add(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
+        """Have them written soon."""
+        self._writer.add(self, events, chunks)
+
+    def drain(self) -> bool:
+        """Wait until all is written; False when it can't be, since the job is another's now."""
+        return self._writer.drain(self)
+
+    def batch(self, events: Sequence[EncodedEvent]) -> EventBatch:
+        """What comes next, for a transaction of the caller's; nothing may be waiting to be written."""
+        return self.cursor.batch(events, response=self.lease.response, attempt=self.lease.attempt)
+
+    # The writer's, under its lock.
+
+    def _gather(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
+        self._events += events
+        self._chunks += chunks
+
+    def _take(self) -> None:
+        if not self._events and not self._chunks:
+            return
+        batch = self.cursor.batch(
+            self._events, response=self.lease.response, attempt=self.lease.attempt, chunks=self._chunks
+        )
+        self._unwritten.append((batch, self._events))
+        self._events, self._chunks = [], []
+
+
+Told = Callable[[Lease, int, list[EncodedEvent]], None]
+
+
+class LogWriter:
+    """``told`` is called with a job's lease, the number of the first event, and the events, once they are kept.
+
+    ``lost`` is called with a lease that does not hold any more. Both on the writer's thread.
+    """
+
+    def __init__(self, *, told: Told, lost: Callable[[Lease], None]) -> None:
+        self._told = told
+        self._lost = lost
+        self._changed = threading.Condition()
+        self._waiting: set[JobLog] = set()
+        self._writing: set[JobLog] = set()
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, name="worker-log-writer", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """Write what waits, and end."""
+        with self._changed:
+            self._stopping = True
+            self._changed.notify_all()
+        self._thread.join(timeout)
+
+    def add(self, job: JobLog, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
+        """Have a job's events and chunks written."""
+        with self._changed:
+            if job.is_lost:
+                return
+            job._gather(events, chunks)
+            self._waiting.add(job)
+            self._changed.notify_all()
+
+    def drain(self, job: JobLog) -> bool:
+        """Wait until nothing of a job is waiting. False when it was lost, or the writer has stopped before."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._holds(job) or not self._thread.is_alive())
+            return not job.is_lost and not self._holds(job)
+
+    def _holds(self, job: JobLog) -> bool:
+        return job in self._waiting or job in self._writing
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: bool(self._waiting) or self._stopping)
+                if not self._waiting:
+                    return
+            time.sleep(GATHER_SECONDS)
+            with self._changed:
+                self._writing, self._waiting = self._waiting, set()
+                for job in self._writing:
+                    job._take()
+            self._write(list(self._writing))
+            with self._changed:
+                self._writing = set()
+                self._changed.notify_all()
+
+    def _write(self, jobs: list[JobLog]) -> None:
+        flushes = [Flush(job.lease, [batch for batch, _ in job._unwritten]) for job in jobs if job._unwritten]
+        while True:
+            try:
+                lost = with_fresh_connection(append_batches, flushes)
+                break
+            except DatabaseError as error:
+                log.warning("log_writer.database_unavailable", error=str(error))
+                time.sleep(RETRY_SECONDS)
+                if self._stopping:
+                    # What is not kept is generated again by whoever takes the job.
+                    lost = {flush.lease for flush in flushes}
+                    break
+            except Exception:
+                log.exception("log_writer.failed")
+                lost = {flush.lease for flush in flushes}
+                break
+        for job in jobs:
+            unwritten, job._unwritten = job._unwritten, []
+            if job.lease in lost:
+                job.is_lost = True
+                self._lost(job.lease)
+                continue
+            for batch, events in unwritten:
+                if events:
+                    self._told(job.lease, batch.first, events)
