@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import structlog
-from django.db import Error as DatabaseError
+from django.db import InterfaceError, OperationalError
 
 from inference.types import Chunk
 from responses_api.models import EventBatch
@@ -126,21 +126,7 @@ class LogWriter:
 
     def _write(self, jobs: list[JobLog]) -> None:
         flushes = [Flush(job.lease, [batch for batch, _ in job._unwritten]) for job in jobs if job._unwritten]
-        while True:
-            try:
-                lost = with_fresh_connection(append_batches, flushes)
-                break
-            except DatabaseError as error:
-                log.warning("log_writer.database_unavailable", error=str(error))
-                time.sleep(RETRY_SECONDS)
-                if self._stopping:
-                    # What is not kept is generated again by whoever takes the job.
-                    lost = {flush.lease for flush in flushes}
-                    break
-            except Exception:
-                log.exception("log_writer.failed")
-                lost = {flush.lease for flush in flushes}
-                break
+        lost = self._append(flushes)
         for job in jobs:
             unwritten, job._unwritten = job._unwritten, []
             if job.lease in lost:
@@ -150,3 +136,21 @@ class LogWriter:
             for batch, events in unwritten:
                 if events:
                     self._told(job.lease, batch.first, events)
+
+    def _append(self, flushes: list[Flush]) -> set[Lease]:
+        """Write them, however long the database is away; returns the leases of those that are not written."""
+        while True:
+            try:
+                return with_fresh_connection(append_batches, flushes)
+            except (OperationalError, InterfaceError) as error:
+                log.warning("log_writer.database_unavailable", error=str(error))
+                if self._stopping:
+                    # What is not kept is generated again by whoever takes the job.
+                    return {flush.lease for flush in flushes}
+                time.sleep(RETRY_SECONDS)
+            except Exception:
+                if len(flushes) > 1:
+                    # One of them can't be written, and the others must not suffer.
+                    return {lease for flush in flushes for lease in self._append([flush])}
+                log.exception("log_writer.failed", response=flushes[0].lease.public_id)
+                return {flush.lease for flush in flushes}

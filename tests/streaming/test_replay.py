@@ -1,0 +1,82 @@
+"""A stream is brought back to where it was: from what the engine made, and from its events alone."""
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.types import Chunk, TokenLogprob
+from responses_api.streaming import Event, ResponseBuilder
+from responses_api.streaming.chunk_record import decode_chunks, encode_chunks
+from responses_api.streaming.replay import NotReplayable, replayed_builder
+from tests.streaming.steps import STEPS, Call, Steps, take
+from tests.streaming.test_builder_properties import OUTCOMES, base, finish, seal
+
+LOGPROBS = st.builds(
+    TokenLogprob,
+    token=st.binary(max_size=4),
+    logprob=st.floats(-9999, 0),
+    top=st.lists(st.tuples(st.binary(max_size=4), st.floats(-9999, 0)), max_size=3).map(tuple),
+)
+CHUNKS = st.builds(
+    Chunk,
+    request_id=st.just(""),
+    text=st.text(max_size=5),
+    tokens=st.lists(st.integers(0, 200_000), max_size=3).map(tuple),
+    logprobs=st.lists(LOGPROBS, max_size=2).map(tuple),
+)
+
+
+@given(st.lists(CHUNKS, max_size=5), st.integers(0, 1000))
+def test_chunks_are_kept_as_they_were(chunks: list[Chunk], cached: int) -> None:
+    """But for how they finish: what is kept can be gone on with."""
+    chunks = [Chunk(request_id="", started=True, cached_tokens=cached), *chunks]
+    assert decode_chunks(encode_chunks(chunks)) == chunks
+    assert decode_chunks(encode_chunks([])) == []
+
+
+def through_json(events: list[Event]) -> list[Event]:
+    """As a log gives them back."""
+    value: list[Event] = orjson.loads(orjson.dumps(events))
+    return value
+
+
+@given(STEPS, st.data(), OUTCOMES.filter(lambda outcome: outcome != "completed"), st.booleans(), st.booleans())
+def test_events_bring_a_builder_back(
+    steps: Steps, data: st.DataObject, outcome: Any, compacted: bool, sealed: bool
+) -> None:
+    """Wherever it is cut, it ends as the one that made them would have ended."""
+    steps = steps[: data.draw(st.integers(0, len(steps)))]
+    made = ResponseBuilder(base(), queued=True, seal=seal if sealed else None)
+    events = made.start()
+    if compacted:
+        events += made.compaction("mlxr1.blob", tokens=(100, 10))
+    for number, step in enumerate(steps):
+        if isinstance(step, Call) and step.end == "left open" and number < len(steps) - 1:
+            continue  # no answer leaves a call open for another item
+        events += take(made, step)
+    again = replayed_builder(base(), through_json(events), seal=seal if sealed else None)
+    assert again.snapshot() == made.snapshot()
+    assert finish(again, outcome) == finish(made, outcome)
+    assert again.snapshot() == made.snapshot()
+
+
+def test_a_job_may_end_in_the_queue() -> None:
+    """Its builder has told nothing of a beginning."""
+    waiting = ResponseBuilder(base(), queued=True)
+    events = waiting.wait()
+    assert [event["type"] for event in events] == ["response.created", "response.queued"]
+    again = replayed_builder(base(), through_json(events))
+    (end,) = again.finish("cancelled")
+    assert (end["type"], end["sequence_number"]) == ("error", 2)
+    assert again.snapshot()["status"] == "cancelled"
+
+
+def test_events_of_another_making_are_refused() -> None:
+    made = ResponseBuilder(base(), queued=True)
+    events = [*made.start(), *made.text("hello")]
+    events[-1] = {**events[-1], "item_id": "msg_of_an_older_version"}
+    with pytest.raises(NotReplayable):
+        replayed_builder(base(), events)

@@ -1,0 +1,138 @@
+"""The event log's writer: in order, fenced, and patient with a database that is away."""
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from django.db import OperationalError
+
+from inference.types import Chunk
+from responses_api.models import EventBatch, Response
+from responses_api.protocol import parse_create
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.event_log import LogCursor, all_batches, append_batches, decoded_events, read_page
+from responses_api.services.leases import Lease, claim_responses
+from responses_api.streaming import encode_event
+from responses_api.worker import log_writer
+from responses_api.worker.log_writer import JobLog, LogWriter
+from tests.turns import MODEL, Conversationalist
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def told() -> list[tuple[str, int, int]]:
+    return []
+
+
+@pytest.fixture
+def lost() -> list[Lease]:
+    return []
+
+
+@pytest.fixture
+def writer(told: list[tuple[str, int, int]], lost: list[Lease]) -> Iterator[LogWriter]:
+    found = LogWriter(
+        told=lambda lease, first, events: told.append((lease.public_id, first, len(events))), lost=lost.append
+    )
+    found.start()
+    yield found
+    found.stop(10)
+
+
+def claimed_jobs(count: int) -> list[Lease]:
+    """Background rows that a worker holds."""
+    someone = Conversationalist.make()
+    payload = {"input": "hello", "background": True}
+    for _ in range(count):
+        create_response(
+            caller=someone.caller, request=parse_create(payload), public_id=new_response_id(), payload=payload
+        )
+    rows = claim_responses(worker="a", models=[MODEL], limit=count, background=True)
+    return [Lease(response=row.pk, public_id=row.public_id, worker="a", attempt=row.attempt) for row in rows]
+
+
+def job_log(lease: Lease, writer: LogWriter) -> JobLog:
+    return JobLog(lease, LogCursor.after(all_batches(lease.response)), writer)
+
+
+def events(first: int, count: int) -> list[tuple[str, str]]:
+    return [
+        encode_event({"type": "response.output_text.delta", "sequence_number": number, "delta": "é\n"})
+        for number in range(first, first + count)
+    ]
+
+
+def test_what_is_added_is_kept_in_order_and_told_then(writer: LogWriter, told: list[tuple[str, int, int]]) -> None:
+    """Gapless behind the first batch, which the admission wrote; the tokens beside the events."""
+    (lease,) = claimed_jobs(1)
+    Response.objects.update(losses=2)
+    log = job_log(lease, writer)
+    for first in range(2, 12, 2):
+        log.add(events(first, 2), [Chunk(request_id="r", text="é", tokens=(first,))])
+    assert log.drain()
+    batches = all_batches(lease.response)
+    assert [event["sequence_number"] for event in decoded_events(batches)] == list(range(12))
+    assert [batch.number for batch in batches] == list(range(len(batches)))
+    assert sum(count for _, _, count in told) == 10
+    assert Response.objects.get().losses == 0
+    page = read_page(lease.response, 5)
+    assert len(page.events) == 7
+    assert not page.is_end
+
+
+def test_a_job_that_was_lost_writes_nothing_and_others_do(writer: LogWriter, lost: list[Lease]) -> None:
+    """Whoever has claimed it since is not disturbed."""
+    mine, taken = claimed_jobs(2)
+    Response.objects.filter(pk=taken.response).update(attempt=taken.attempt + 1, worker="b")
+    logs = [job_log(lease, writer) for lease in (mine, taken)]
+    for log in logs:
+        log.add(events(2, 3), [])
+    assert [log.drain() for log in logs] == [True, False]
+    assert lost == [taken]
+    assert EventBatch.objects.filter(response_id=mine.response).count() == 2
+    assert EventBatch.objects.filter(response_id=taken.response).count() == 1
+
+
+def test_a_database_that_is_away_loses_nothing(
+    writer: LogWriter, told: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again until it is there; nothing is told before."""
+    (lease,) = claimed_jobs(1)
+    log = job_log(lease, writer)
+    monkeypatch.setattr(log_writer, "RETRY_SECONDS", 0.01)
+    failing, failed = threading.Event(), threading.Event()
+    failing.set()
+
+    def append(flushes: Any) -> Any:
+        if failing.is_set():
+            failed.set()
+            raise OperationalError("away")
+        return append_batches(flushes)
+
+    with patch.object(log_writer, "append_batches", append):
+        log.add(events(2, 1), [])
+        assert failed.wait(10)
+        log.add(events(3, 1), [])
+        assert not told
+        failing.clear()
+        assert log.drain()
+    assert len(decoded_events(all_batches(lease.response))) == 4
+
+
+def test_one_that_can_not_be_written_does_not_hold_up_the_others(writer: LogWriter, lost: list[Lease]) -> None:
+    good, bad = claimed_jobs(2)
+
+    def append(flushes: Any) -> Any:
+        if any(flush.lease == bad for flush in flushes):
+            raise ValueError("can't be written")
+        return append_batches(flushes)
+
+    logs = [job_log(lease, writer) for lease in (good, bad)]
+    with patch.object(log_writer, "append_batches", append):
+        for log in logs:
+            log.add(events(2, 1), [])
+        assert [log.drain() for log in logs] == [True, False]
+    assert lost == [bad]
