@@ -1,0 +1,190 @@
+"""Background jobs that no worker holds: freed, ended, claimed in turns."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db.models.functions import Now
+
+from inference.types import Chunk
+from responses_api.caller import Caller
+from responses_api.models import Checkpoint, EventBatch, Project, Response
+from responses_api.models.response import ACTIVE
+from responses_api.protocol import parse_create
+from responses_api.selectors.responses import wire_response
+from responses_api.services.cancel_response import request_cancellation
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.delete_project import delete_project
+from responses_api.services.end_job import end_unheld
+from responses_api.services.event_log import (
+    Flush,
+    LogCursor,
+    all_batches,
+    append_batches,
+    decoded_events,
+    expire_event_logs,
+    mark_in_progress,
+    stream_is_kept,
+)
+from responses_api.services.leases import Lease, claim_responses, release_lease
+from responses_api.services.recover_jobs import recover_background_jobs
+from responses_api.streaming import ResponseBuilder, encode_event
+from tests.streaming.streams import check_grammar
+from tests.turns import MODEL, Conversationalist
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    return Conversationalist.make()
+
+
+def queue(someone: Conversationalist, **fields: Any) -> Response:
+    """A waiting background row."""
+    payload = {"input": "hello", "background": True, **fields}
+    return create_response(
+        caller=someone.caller, request=parse_create(payload), public_id=new_response_id(), payload=payload
+    )
+
+
+def claim(limit: int = 10) -> list[Response]:
+    return claim_responses(worker="a", models=[MODEL], limit=limit, background=True)
+
+
+def lease_of(row: Response) -> Lease:
+    return Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
+
+
+def begin(row: Response, text: str) -> None:
+    """What a worker tells of a claimed job until it has said ``text``."""
+    lease, builder = lease_of(row), ResponseBuilder(row.body_dict(), queued=True)
+    cursor = LogCursor.after(all_batches(row.pk))
+    events = [encode_event(event) for event in [*builder.start(), *builder.text(text)]]
+    assert mark_in_progress(lease, cursor.batch(events[2:3], response=row.pk, attempt=row.attempt))
+    chunks = [Chunk(request_id="", started=True), Chunk(request_id="", text=text, tokens=(1, 2))]
+    batch = cursor.batch(events[3:], response=row.pk, attempt=row.attempt, chunks=chunks)
+    assert append_batches([Flush(lease, [batch])]) == set()
+
+
+def lose(row: Response) -> None:
+    """Its worker has been silent for longer than its lease."""
+    Response.objects.filter(pk=row.pk).update(lease_until=Now() - timedelta(seconds=1))
+
+
+def test_a_lost_job_is_freed_for_the_next_worker(someone: Conversationalist) -> None:
+    """And none that a worker still holds."""
+    queue(someone)
+    queue(someone)
+    lost, held = claim()
+    lose(lost)
+    assert recover_background_jobs()
+    assert not recover_background_jobs()
+    (again,) = claim()
+    assert (again.pk, again.attempt, again.losses) == (lost.pk, 2, 1)
+    assert Response.objects.get(pk=held.pk).attempt == 1
+
+
+def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) -> None:
+    """After three losses without a new token; what its readers have seen open is closed."""
+    row = queue(someone)
+    for loss in range(3):
+        (claimed,) = claim()
+        if loss == 0:
+            begin(claimed, "so far")
+        lose(claimed)
+        assert recover_background_jobs() == (loss < 2)
+    ended = Response.objects.get(pk=row.pk)
+    assert ended.status == "failed"
+    final = wire_response(ended)
+    assert final["error"]["code"] == "server_error"
+    events = decoded_events(all_batches(row.pk))
+    check_grammar(events)
+    assert events[-1]["response"] == final
+    assert final["output"][0]["status"] == "incomplete"
+    assert not Checkpoint.objects.exists()
+
+
+def test_a_job_in_the_queue_is_cancelled_at_once(someone: Conversationalist) -> None:
+    """It never starts, and its input can still be read."""
+    row = queue(someone)
+    cancelled = request_cancellation(caller=someone.caller, response_id=row.public_id)
+    assert cancelled.status == "cancelled"
+    assert claim() == []
+    assert [event["type"] for event in decoded_events(all_batches(row.pk))][1:] == ["response.queued", "error"]
+    assert request_cancellation(caller=someone.caller, response_id=row.public_id).status == "cancelled"
+    assert wire_response(cancelled)["status"] == "cancelled"
+
+
+def test_a_held_job_is_never_called_cancelled(someone: Conversationalist) -> None:
+    """Its worker is asked; should it be lost, the sweep ends the job."""
+    queue(someone)
+    (row,) = claim()
+    begin(row, "so far")
+    assert request_cancellation(caller=someone.caller, response_id=row.public_id).status == "in_progress"
+    assert not recover_background_jobs()
+    assert Response.objects.get().status == "in_progress"
+    lose(row)
+    assert not recover_background_jobs()
+    assert Response.objects.get().status == "cancelled"
+    events = decoded_events(all_batches(row.pk))
+    check_grammar(events)
+    assert events[-1]["code"] == "response_cancelled"
+
+
+def test_what_waits_longer_than_it_may_fails(someone: Conversationalist, settings: Any) -> None:
+    settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS = 60
+    row = queue(someone)
+    recover_background_jobs()
+    assert Response.objects.get().status in ACTIVE
+    Response.objects.update(created_at=Now() - timedelta(seconds=61))
+    recover_background_jobs()
+    final = wire_response(Response.objects.get(pk=row.pk))
+    assert (final["status"], final["error"]["code"]) == ("failed", "server_error")
+    assert "longer than this server allows" in final["error"]["message"]
+
+
+def test_whoever_lost_the_lease_ends_nothing(someone: Conversationalist) -> None:
+    """A released job is another's; one that is held can't be ended from outside."""
+    queue(someone)
+    (row,) = claim()
+    assert not end_unheld(row.pk, outcome="cancelled")
+    assert release_lease(lease_of(row))
+    assert not release_lease(lease_of(row))
+    assert end_unheld(row.pk, outcome="cancelled")
+    assert not end_unheld(row.pk, outcome="cancelled")
+
+
+def test_projects_take_turns(someone: Conversationalist) -> None:
+    """Whoever queues many does not come before whoever queues one, and what a project has running counts."""
+    for _ in range(20):
+        queue(someone)
+    claim(4)
+    other = Conversationalist(caller=Caller(project=Project.objects.create(name="other")), worker=someone.worker)
+    mine = queue(other)
+    second = queue(other)
+    claimed = claim(4)
+    assert {mine.pk, second.pk} < {row.pk for row in claimed}
+    assert len({row.project_id for row in claimed}) == 2
+
+
+def test_events_are_kept_for_a_while_after_the_end(someone: Conversationalist, settings: Any) -> None:
+    settings.RESPONSES_EVENT_TTL_SECONDS = 60
+    row = queue(someone)
+    assert end_unheld(row.pk, outcome="cancelled")
+    assert stream_is_kept(Response.objects.get())
+    assert expire_event_logs() == 0
+    Response.objects.update(completed_at=Now() - timedelta(seconds=61))
+    assert not stream_is_kept(Response.objects.get())
+    assert expire_event_logs() == 2
+    assert Response.objects.get().status == "cancelled"
+
+
+def test_a_project_goes_with_its_jobs(someone: Conversationalist) -> None:
+    queue(someone)
+    (row,) = claim()
+    begin(row, "so far")
+    Checkpoint.objects.create(response=row, digest="d", version=1, prompt="[1]")
+    delete_project(project=someone.caller.project)
+    assert not EventBatch.objects.exists()
+    assert not Checkpoint.objects.exists()
