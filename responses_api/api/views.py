@@ -26,7 +26,7 @@ from responses_api.services.touch_store import touch_response
 
 from .admission import admission, job_admission, wants_job
 from .endpoint import Endpoint
-from .request_scope import query_pairs
+from .request_scope import PAYLOAD, query_pairs
 
 
 def caller(request: Request) -> Caller:
@@ -48,7 +48,7 @@ class ResponsesView(Endpoint):
 
     def post(self, request: Request) -> Response:
         scope = request._request.scope  # type: ignore[attr-defined]
-        if wants_job(request.data):
+        if wants_job(scope.get(PAYLOAD)):
             return Response(wire_response(job_admission(scope, caller(request))()))
         # Held while it waits, the connection would be missing to others.
         connection.close()

@@ -61,7 +61,7 @@ REFUSED: list[tuple[dict[str, Any], str | None, str | None]] = [
     ({"input": "a", "metadata": {"a": 1}}, "invalid_value", "metadata.a"),
     ({"input": "a", "nonsense": 1}, "unknown_parameter", "nonsense"),
     ({"input": "a", "stream": "yes"}, "invalid_value", "stream"),
-    ({"input": "a", "background": True}, "unsupported_parameter", "background"),
+    ({"input": "a", "background": "yes"}, "invalid_value", "background"),
     ({"input": "a", "reasoning": {"effort": "huge"}}, "invalid_value", "reasoning.effort"),
     ({"input": "a", "text": {"format": {"type": "grammar"}}}, "invalid_value", "text.format.type"),
     ({"input": "a", "truncation": "none"}, "invalid_value", "truncation"),
