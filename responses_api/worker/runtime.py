@@ -180,10 +180,11 @@ class GenerationWorker:
         for name in self._host.names:
             while not self._stopping.is_set():
                 limit = min(CLAIM_BATCH, self._free_slots(name))
-                if limit < 1 or self._claim_some([name], limit, background=True) == limit:
-                    # More may wait for the next free slot.
+                if limit < 1:
+                    # Some may wait for the next slot that is free.
                     self._jobs_wait = True
-                if limit < 1 or not self._jobs_wait:
+                    break
+                if self._claim_some([name], limit, background=True) < limit:
                     break
 
     def _claim_some(self, models: list[str], limit: int, *, background: bool = False) -> int:
@@ -217,7 +218,11 @@ class GenerationWorker:
         else:
             run = Generation(row=row, lease=lease)
         with self._lock:
+            before = self._runs.get(row.pk)
             self._runs[row.pk] = run
+        if before is not None:
+            # This worker lost the job and has got it again.
+            self._cancel(before, "lost")
         return run
 
     def _try_to_begin(self, row: Response, run: Generation) -> None:
@@ -278,8 +283,7 @@ class GenerationWorker:
             finish: Finish = "cancelled" if run.is_to_stop() else "stop"
             self._chunks.put([Chunk(request_id=run.sequence_id, finish=finish)])
             return
-        if not run.is_job:
-            self._make_way(run.model)
+        load = engine.load()
         try:
             engine.submit(request)
         except ModelError as error:
@@ -289,13 +293,12 @@ class GenerationWorker:
         if run.is_to_stop():
             # Cancelled between our look and the submission, when the engine did not know it.
             engine.cancel(run.sequence_id)
+        elif not run.is_job and load.running + load.waiting >= load.slots:
+            # Not before: what waits in the engine already would take the slot.
+            self._make_way(run.model)
 
     def _make_way(self, model: str) -> None:
         """Take a background job out of a full engine, for an interactive request; it goes on when a slot is free."""
-        engine = self._host[model].engine
-        load = engine.load()
-        if load.running + load.waiting < load.slots:
-            return
         with self._lock:
             jobs = [run for run in self._by_request.values() if isinstance(run, JobGeneration) and run.model == model]
             ready = [run for run in jobs if not (run.is_yielding or run.is_compacting or run.is_to_stop())]
@@ -303,7 +306,7 @@ class GenerationWorker:
                 return
             latest = ready[-1]
             latest.is_yielding = True
-        engine.cancel(latest.sequence_id)
+        self._host[model].engine.cancel(latest.sequence_id)
 
     def _refuse(self, run: Generation, error: ApiError) -> None:
         try:
@@ -313,7 +316,8 @@ class GenerationWorker:
 
     def _forget(self, run: Generation) -> None:
         with self._lock:
-            self._runs.pop(run.lease.response, None)
+            if self._runs.get(run.lease.response) is run:
+                del self._runs[run.lease.response]
             self._by_request.pop(run.sequence_id, None)
             if not run.is_job:
                 self._ended[run.lease.public_id] = run

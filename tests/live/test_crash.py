@@ -5,11 +5,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 from .conftest import running
 from .server import LiveServer
 from .test_leaving import active, open_request
+
+MODEL = "smollm2-135m"
+LONG = "[[tokens: 100]][[slow: 0.02]]"
 
 
 @pytest.fixture(params=["embedded", "team"])
@@ -48,3 +52,33 @@ def test_a_server_told_to_stop_ends_in_order(tmp_path: Path, number: int, *, str
             received += part
     assert b"The server is stopping." in received
     assert (b"event: response.failed" in received and b"data: [DONE]" in received) == stream
+
+
+@pytest.mark.parametrize("shape", ["embedded", "team"])
+def test_a_server_told_to_stop_lets_responses_end(shape: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """Within its grace time; meanwhile it admits nothing."""
+    request.param = shape
+    for server in running(request, tmp_path, RESPONSES_GRACE_SECONDS="20"):
+        events = iter(server.client().responses.create(model=MODEL, input=LONG, stream=True))
+        for _ in range(5):
+            next(events)
+        assert server.process is not None
+        server.process.terminate()
+        refused = 0
+        kinds = []
+        for event in events:
+            kinds.append(event.type)
+            if len(kinds) == 40:
+                refused = refusal(server)
+        assert kinds[-1] == "response.completed"
+        assert refused in (0, 503)  # 0 where it listens no longer
+        assert server.process.wait(40) == 0
+
+
+def refusal(server: LiveServer) -> int:
+    """The status of a request, 0 when nobody answers."""
+    try:
+        with server.http() as http:
+            return http.post("/responses", json={"input": "hello"}).status_code
+    except httpx.HTTPError:
+        return 0

@@ -102,15 +102,16 @@ class Command(BaseCommand):
             child.restart_at = time.monotonic() + RESTART_SECONDS
 
     def stop(self, children: list[Child]) -> None:
-        """End all processes: politely, then by force."""
+        """End all processes: politely, then by force; at once by force when told a second time."""
         running = [child.process for child in children if child.process is not None]
         for process in running:
             if process.poll() is None:
                 process.terminate()
-        deadline = time.monotonic() + STOP_SECONDS
+        deadline = time.monotonic() + settings.RESPONSES_GRACE_SECONDS + STOP_SECONDS
         for process in running:
             try:
                 process.wait(max(0.1, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
+            except (subprocess.TimeoutExpired, KeyboardInterrupt):
+                deadline = 0.0
                 process.kill()
                 process.wait()
