@@ -1,0 +1,138 @@
+"""Readers of a job's stream: whatever becomes of the messages, they see each event once and in order."""
+
+import random
+from typing import Any
+
+import orjson
+import pytest
+from asgiref.sync import sync_to_async
+
+from responses_api import bus
+from responses_api.models import Response
+from responses_api.protocol import parse_create
+from responses_api.selectors.jobs import Standing
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.end_job import tell_readers
+from responses_api.services.event_log import LogCursor, all_batches
+from responses_api.services.follow_job import JobReader, ReadingStopped, reading
+from responses_api.streaming import EncodedEvent, ResponseBuilder, encode_event
+from tests.turns import Conversationalist
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def queue() -> Response:
+    payload = {"input": "hello", "background": True}
+    return create_response(
+        caller=Conversationalist.make().caller,
+        request=parse_create(payload),
+        public_id=new_response_id(),
+        payload=payload,
+    )
+
+
+def stream(row: Response) -> list[EncodedEvent]:
+    """All events of the job."""
+    builder = ResponseBuilder(row.body_dict(), queued=True)
+    events = builder.start()
+    for word in TEXT.split():
+        events += builder.text(word)
+    return [encode_event(event) for event in [*events, *builder.finish("completed", completed_at=1)]]
+
+
+class Worker:
+    """Keeps events a few at a time, and tells of them with a message that a test may lose."""
+
+    def __init__(self, row: Response) -> None:
+        self.row = row
+        self.cursor = LogCursor.after(all_batches(row.pk))
+        self.events = stream(row)
+
+    def keep(self, count: int) -> bus.Message:
+        """Keep the next events; the message that tells of them."""
+        first = self.cursor.next_event
+        some = self.events[first : first + count]
+        last = first + len(some) == len(self.events)
+        self.cursor.batch(some, response=self.row.pk, attempt=1, is_end=last).save(force_insert=True)
+        return {"type": "response.events", "attempt": 0, "first": first, "events": some, "last": last}
+
+    @property
+    def has_ended(self) -> bool:
+        return self.cursor.next_event == len(self.events)
+
+
+async def read_all(reader: JobReader) -> list[int]:
+    """The sequence numbers that a reader sees, to the end of its stream."""
+    return [
+        orjson.loads(text)["sequence_number"] async for events in reader.batches(keepalive=0.05) for _, text in events
+    ]
+
+
+@pytest.mark.parametrize("seed", range(12))
+async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
+    """The log has what they do not bring."""
+    choose = random.Random(seed)
+    row = await sync_to_async(queue)()
+    worker = await sync_to_async(Worker)(row)
+    first = choose.choice([0, 0, 3, 5])
+    seen: list[int] = []
+    late: list[bus.Message] = []
+    if choose.random() < 0.5:
+        await sync_to_async(worker.keep)(6)
+    async with reading(row=row.pk, public_id=row.public_id, first=first) as reader:
+        async for events in reader.batches(keepalive=0.01):
+            seen += [orjson.loads(text)["sequence_number"] for _, text in events]
+            if not worker.has_ended:
+                message = await sync_to_async(worker.keep)(choose.randint(1, 4))
+                fate = choose.random()
+                if fate < 0.5:
+                    reader._subscription.inject(message)
+                elif fate < 0.7:
+                    late.append(message)
+                if choose.random() < 0.3 and late:
+                    reader._subscription.inject(choose.choice(late))
+            reader.observe(Standing.ALIVE)
+    assert seen == list(range(first, len(worker.events)))
+
+
+async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
+    """By an error event that ends its stream; no event is passed over in silence."""
+    settings.RESPONSES_EVENTS_MAX_COUNT = 5
+    row = await sync_to_async(queue)()
+    worker = await sync_to_async(Worker)(row)
+    async with reading(row=row.pk, public_id=row.public_id, first=0) as reader:
+        batches = reader.batches(keepalive=0.05)
+        assert len(await anext(batches)) == 2
+        await sync_to_async(worker.keep)(10)
+        reader.observe(Standing.ALIVE)
+        while not (events := await anext(batches)):
+            pass
+        ((kind, text),) = events
+        assert kind == "error"
+        assert orjson.loads(text)["code"] == "cursor_expired"
+        with pytest.raises(StopAsyncIteration):
+            await anext(batches)
+
+
+async def test_a_reader_whose_process_ends_is_not_told_that_the_job_has() -> None:
+    """Its stream breaks off, to be taken up again."""
+    row = await sync_to_async(queue)()
+    async with reading(row=row.pk, public_id=row.public_id, first=0) as reader:
+        batches = reader.batches(keepalive=30)
+        assert len(await anext(batches)) == 2
+        reader.give_up()
+        with pytest.raises(ReadingStopped):
+            await anext(batches)
+
+
+async def test_a_message_is_enough(settings: Any) -> None:
+    """What comes by message is not asked of the database."""
+    row = await sync_to_async(queue)()
+    worker = await sync_to_async(Worker)(row)
+    async with reading(row=row.pk, public_id=row.public_id, first=2) as reader:
+        batches = reader.batches(keepalive=30)
+        message = await sync_to_async(worker.keep)(100)
+        tell_readers(row.public_id, message["first"], message["events"], last=True)
+        assert [events async for events in batches if events] == [message["events"]]
