@@ -33,8 +33,9 @@ class CeleryThread:
     def stop(self) -> None:
         """Take no more messages. Messages not started are lost, which harms nothing: rows are the queue."""
         worker_state.should_stop = 0  # type: ignore[assignment]  # the exit status, None while it runs
-        # It looks after each message, or every two seconds.
-        self._app.send_task(TASK)
+        # It looks after each message, or every two seconds, and takes one more when it has seen that it is to stop.
+        for _ in range(2):
+            self._app.send_task(TASK)
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
