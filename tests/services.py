@@ -55,11 +55,12 @@ def postgres_server() -> str:
 
 
 @contextmanager
-def fresh_database(server: str) -> Iterator[str]:
-    """The URL of an empty database on this PostgreSQL, dropped afterwards."""
+def fresh_database(server: str, *, template: str = "template1") -> Iterator[str]:
+    """The URL of an empty database on this PostgreSQL, or of a copy of another, dropped afterwards."""
     name = f"responses_test_{secrets.token_hex(6)}"
     with psycopg.connect(server, autocommit=True) as connection:
-        connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        command = sql.SQL("CREATE DATABASE {} TEMPLATE {}")
+        connection.execute(command.format(sql.Identifier(name), sql.Identifier(template)))
     try:
         yield urlunsplit(urlsplit(server)._replace(path=f"/{name}"))
     finally:
