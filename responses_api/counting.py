@@ -46,6 +46,9 @@ DURATION = Family(
     "Time from admission to the end of a generation.",
     (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0),
 )
+JOBS_RECOVERED = Family(
+    "mlx_responses_jobs_recovered_total", "Background jobs taken from lost workers, for others to go on with."
+)
 STORE_HITS = Family("mlx_responses_store_hits_total", "Stored responses asked for, or continued, and found.")
 STORE_MISSES = Family("mlx_responses_store_misses_total", "Responses asked for, or continued, and not found.")
 STORE_WRITES = Family("mlx_responses_store_writes_total", "Responses stored.")
@@ -61,6 +64,7 @@ FAMILIES = (
     OUTPUT_TOKENS,
     FIRST_TOKEN,
     DURATION,
+    JOBS_RECOVERED,
     STORE_HITS,
     STORE_MISSES,
     STORE_WRITES,

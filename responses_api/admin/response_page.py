@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from responses_api.models import Response, UsageRecord
+from responses_api.models import Process, Response, UsageRecord
 from responses_api.selectors.responses import wire_response
 
 from .bubbles import Bubble, BubbleMaker, remark
@@ -42,6 +42,8 @@ class ResponsePage:
     """Older items that are not shown."""
     figures: list[tuple[str, str]]
     times: list[tuple[str, Any]]
+    worker: Process | None
+    """The process that holds it, if that has a row."""
     settings: list[tuple[str, str]]
     metadata: list[tuple[str, str]]
     error: str
@@ -66,6 +68,7 @@ def get_response_page(row: Response) -> ResponsePage:
         hidden=history.hidden,
         figures=figures_of(row),
         times=times_of(row),
+        worker=Process.objects.filter(pk=row.worker).first() if row.worker else None,
         settings=[
             (name.replace("_", " "), short(body[name]))
             for name, usual in SETTINGS.items()

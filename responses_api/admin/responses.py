@@ -3,17 +3,20 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_api.caller import Caller
+from responses_api.errors import ApiError
 from responses_api.models import Response, Status
 from responses_api.models.response import ACTIVE
+from responses_api.services.cancel_response import request_cancellation
 from responses_api.services.delete_response import remove_responses
 
-from .deletion import DeletedByServices
+from .deletion import AT_ONCE, DeletedByServices
 from .display import NOTHING, badge, moment, origin_of, two_lines
 from .excerpt import excerpt, with_opening_words
 from .filters import ModelFilter
@@ -51,7 +54,7 @@ class ResponseAdmin(DeletedByServices, ReadOnlyList):
         "key__name__istartswith",
     )
     search_help_text = "The beginning of an id, or of a model's, project's or key's name."
-    actions: tuple[str, ...] | None = ("delete_selected",)
+    actions: tuple[str, ...] | None = ("delete_selected", "cancel_selected")
     refusal = "left alone: only responses that have ended can be deleted."
     fields = ("public_id",)
     change_form_template = "admin/responses_api/response/conversation.html"
@@ -106,6 +109,36 @@ class ResponseAdmin(DeletedByServices, ReadOnlyList):
                 "subtitle": None,
             }
         return super().change_view(request, object_id, form_url, context)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        """To cancel is to change a response, though nobody may edit one."""
+        return request.user.has_perm("responses_api.change_response")
+
+    @admin.action(permissions=["cancel"], description="Cancel selected background responses")
+    def cancel_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
+        """The action in lists: the same as the API's, without waiting for the workers."""
+        running = queryset.filter(background=True, status__in=ACTIVE)
+        chosen = queryset.count()
+        if chosen > AT_ONCE:
+            self.message_user(request, f"Select at most {AT_ONCE} at once.", messages.WARNING)
+            return
+        left_alone = chosen - running.count()
+        ended = requested = 0
+        for row in list(running.select_related("project", "key")):
+            try:
+                found = request_cancellation(caller=Caller(project=row.project, key=row.key), response_id=row.public_id)
+            except ApiError:  # gone meanwhile
+                left_alone += 1
+                continue
+            ended, requested = ended + (not found.is_active), requested + found.is_active
+        if ended:
+            self.message_user(request, f"Cancelled: {ended}.", messages.SUCCESS)
+        if requested:
+            text = f"Being cancelled: {requested}. Their workers stop within a few tokens."
+            self.message_user(request, text, messages.SUCCESS)
+        if left_alone:
+            text = f"Left alone: {left_alone}. Only background responses that have not ended can be cancelled."
+            self.message_user(request, text, messages.WARNING)
 
     def deletable(self, rows: QuerySet) -> QuerySet:
         return rows.exclude(status__in=ACTIVE)

@@ -14,6 +14,11 @@ def metrics_text(status: ServerStatus, *, version: str) -> str:
     gauges = (
         ("mlx_responses_running", "Responses that are being generated.", status.running),
         ("mlx_responses_waiting", "Responses that wait for a slot or a worker.", status.waiting),
+        ("mlx_responses_background_running", "Of those that run, background jobs.", status.background_running),
+        ("mlx_responses_background_waiting", "Of those that wait, background jobs.", status.background_waiting),
+        ("mlx_responses_events", "Events of background jobs that are kept.", status.events),
+        ("mlx_responses_event_bytes", "Bytes of these events.", status.event_bytes),
+        ("mlx_responses_readers", "Clients that wait for a response or stream one, by heartbeats.", status.readers),
         ("mlx_responses_slots", "Responses that can be generated at once.", sum(one.slots for one in status.workers)),
         ("mlx_responses_workers", "Live worker processes.", len(status.workers)),
         ("mlx_responses_web_processes", "Live web processes that have had a generation.", status.web_processes),

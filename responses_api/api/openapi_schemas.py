@@ -275,9 +275,10 @@ def error() -> Json:
 
 def status() -> Json:
     """`GET /status`."""
-    worker: Json = {"host": STRING, "models": {"type": "array", "items": STRING}}
+    worker: Json = {"host": STRING, "pid": COUNT, "models": {"type": "array", "items": STRING}}
     worker |= {"slots": COUNT, "running": COUNT, "waiting": COUNT, "started_at": TIME}
     model: Json = {"id": STRING, "aliases": {"type": "array", "items": STRING}, "context_length": COUNT}
+    background = ("running", "waiting", "events", "event_bytes", "recovered", "cancelled")
     store = ("entries", "bytes", "hits", "misses", "writes", "evictions", "expiries", "refusals")
     return record(
         "What runs and waits, and what is stored.",
@@ -288,6 +289,8 @@ def status() -> Json:
             "dialects": {"type": "array", "items": STRING},
             "running": COUNT,
             "waiting": COUNT,
+            "background": record("Background jobs, which the figures above include.", dict.fromkeys(background, COUNT)),
+            "readers": COUNT,
             "web_processes": COUNT,
             "workers": {"type": "array", "items": record("A worker process.", worker)},
             "models": {"type": "array", "items": record("A model.", model)},

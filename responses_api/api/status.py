@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from responses_api import counting
+from responses_api.models import Status
 from responses_api.selectors.server_status import ServerStatus, server_status
 from responses_api.services.publish_counts import publish_counts
 
@@ -22,6 +23,11 @@ STORE_COUNTS = {
     "evictions": counting.STORE_EVICTIONS,
     "expiries": counting.STORE_EXPIRIES,
     "refusals": counting.STORE_REFUSALS,
+}
+JOB_COUNTS = {
+    "recovered": counting.JOBS_RECOVERED.name,
+    # No other response is ever stored as cancelled.
+    "cancelled": counting.series(counting.GENERATIONS.name, status=Status.CANCELLED.value),
 }
 
 
@@ -55,10 +61,19 @@ def status_object(status: ServerStatus) -> dict[str, Any]:
         "dialects": DIALECTS,
         "running": status.running,
         "waiting": status.waiting,
+        "background": {
+            "running": status.background_running,
+            "waiting": status.background_waiting,
+            "events": status.events,
+            "event_bytes": status.event_bytes,
+            **{name: int(status.counts.get(counted, 0)) for name, counted in JOB_COUNTS.items()},
+        },
+        "readers": status.readers,
         "web_processes": status.web_processes,
         "workers": [
             {
                 "host": worker.host,
+                "pid": worker.pid,
                 "models": list(worker.models),
                 "slots": worker.slots,
                 "running": worker.running,

@@ -1,17 +1,17 @@
 """What the server does, over all its processes: figures of `/v1/status` and `/metrics`. Nobody's name is in them."""
 
-from collections import Counter as Tally
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Min, Sum
+from django.db.models import Count, Min, Q, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from responses_api.models import Counter, Process, Response
 from responses_api.models.response import ACTIVE
 
+from .kept_events import kept_events
 from .models import Offer, live_fleet
 from .store_totals import get_store_totals
 
@@ -21,11 +21,15 @@ class WorkerStatus:
     """A live worker process."""
 
     host: str
+    pid: int
     models: tuple[str, ...]
     slots: int
     running: int
+    background_running: int
+    """Of these, background jobs."""
     waiting: int
     started_at: datetime
+    heartbeat_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +39,15 @@ class ServerStatus:
     uptime_seconds: int
     running: int
     waiting: int
+    background_running: int
+    """Of those that run, background jobs."""
+    background_waiting: int
+    """Likewise of those that wait."""
+    events: int
+    """Events of background jobs that are kept."""
+    event_bytes: int
+    readers: int
+    """Clients that wait for a response or stream one, by the web processes' last heartbeats."""
     workers: tuple[WorkerStatus, ...]
     web_processes: int
     offers: tuple[Offer, ...]
@@ -48,16 +61,27 @@ def server_status() -> ServerStatus:
     live = Process.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS))
     workers = live_workers()
     entries, size = store_size()
-    active = Response.objects.filter(status__in=ACTIVE).count()
+    events, event_bytes = kept_events()
+    is_background = Q(background=True)
+    active = Response.objects.filter(status__in=ACTIVE).aggregate(
+        all=Count("pk"), background=Count("pk", filter=is_background)
+    )
     # A worker that has gone silent runs nothing: what it held waits.
-    running = min(active, sum(worker.running for worker in workers))
+    running = min(active["all"], sum(worker.running for worker in workers))
+    background_running = min(active["background"], running, sum(worker.background_running for worker in workers))
+    web = live.filter(kind=Process.Kind.WEB).aggregate(processes=Count("pk"), readers=Sum("running"))
     started = live.aggregate(first=Min("started_at"))["first"] or timezone.now()
     return ServerStatus(
         uptime_seconds=max(0, int((timezone.now() - started).total_seconds())),
         running=running,
-        waiting=active - running,
+        waiting=active["all"] - running,
+        background_running=background_running,
+        background_waiting=active["background"] - background_running,
+        events=events,
+        event_bytes=event_bytes,
+        readers=web["readers"] or 0,
         workers=workers,
-        web_processes=live.filter(kind=Process.Kind.WEB).count(),
+        web_processes=web["processes"],
         offers=live_fleet().offers,
         store_entries=entries,
         store_bytes=size,
@@ -66,34 +90,47 @@ def server_status() -> ServerStatus:
 
 
 def live_workers() -> tuple[WorkerStatus, ...]:
-    """The workers heard of within a lease. Of what one holds for a model, as much runs as the model has slots."""
+    """The workers heard of within a lease. Of what one holds for a model, as much runs as the model has slots, and
+    interactive requests before background jobs.
+    """
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
-    held: Tally[tuple[str, str]] = Tally()
-    for worker, model, jobs in (
-        Response.objects.filter(status__in=ACTIVE)
-        .exclude(worker="")
-        .order_by()
-        .values_list("worker", "model")
-        .annotate(jobs=Count("pk"))
-    ):
-        held[worker, model] = jobs
+    held = held_by_workers()
     found = []
     for process in Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).order_by("started_at"):
         names = tuple(offer["name"] for offer in process.offers)
-        mine = {model: jobs for (worker, model), jobs in held.items() if worker == process.pk}
+        mine = held.get(process.pk, [])
         slots = process.slots // max(1, len(names))
-        running = sum(min(jobs, slots) for jobs in mine.values())
+        running = sum(min(interactive + background, slots) for interactive, background in mine)
         found.append(
             WorkerStatus(
                 host=process.host,
+                pid=process.pid,
                 models=names,
                 slots=process.slots,
                 running=running,
-                waiting=sum(mine.values()) - running,
+                background_running=running - sum(min(interactive, slots) for interactive, _ in mine),
+                waiting=sum(map(sum, mine)) - running,
                 started_at=process.started_at,
+                heartbeat_at=process.heartbeat_at,
             )
         )
     return tuple(found)
+
+
+def held_by_workers() -> dict[str, list[tuple[int, int]]]:
+    """What each worker holds: for each model, the number of interactive requests and of background jobs."""
+    is_background = Q(background=True)
+    found: dict[str, list[tuple[int, int]]] = {}
+    for worker, interactive, background in (
+        Response.objects.filter(status__in=ACTIVE)
+        .exclude(worker="")
+        .order_by()
+        .values("worker", "model")
+        .annotate(interactive=Count("pk", filter=~is_background), jobs=Count("pk", filter=is_background))
+        .values_list("worker", "interactive", "jobs")
+    ):
+        found.setdefault(worker, []).append((interactive, background))
+    return found
 
 
 def store_size() -> tuple[int, int]:

@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
+from responses_api.counting import JOBS_RECOVERED, count
 from responses_api.models import Process, Response
 from responses_api.models.response import ACTIVE
 
@@ -50,7 +51,9 @@ def recover_background_jobs() -> bool:
         elif losses + 1 >= MAX_LOSSES:
             end_unheld(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
         else:
-            freed |= bool(jobs.filter(lost, pk=pk).update(worker="", lease_until=None, losses=F("losses") + 1))
+            taken = jobs.filter(lost, pk=pk).update(worker="", lease_until=None, losses=F("losses") + 1)
+            count(JOBS_RECOVERED, taken)
+            freed = freed or bool(taken)
     for pk in jobs.filter(worker="", cancel_requested_at__isnull=False).values_list("pk", flat=True):
         end_unheld(pk, outcome="cancelled")
     seconds = settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS

@@ -1,5 +1,6 @@
 """`/v1/status` and `/metrics`: true over all processes, and nobody's name in them."""
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import timedelta
@@ -10,18 +11,22 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.db import DatabaseError
 from django.db.models.functions import Now
-from django.test import Client
+from django.test import Client, override_settings
 
 from responses_api import counting
-from responses_api.counting import DURATION, FAMILIES, OUTPUT_TOKENS, count, observe, take_counts
+from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe, take_counts
 from responses_api.errors import NotFound
-from responses_api.models import Counter, Item, Process, Response, UsageRecord
+from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
+from responses_api.protocol import parse_create
 from responses_api.selectors.responses import get_response
 from responses_api.services import publish_counts as publishing
 from responses_api.services.announce_process import Announcement, announce_process, forget_process
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_key import create_key
+from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.delete_response import delete_response
+from responses_api.services.end_job import end_unheld
+from responses_api.services.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
 from responses_api.services.expire_responses import expire_responses
 from responses_api.services.publish_counts import publish_counts
 from tests.admin.rows import make_project, start_response
@@ -76,10 +81,12 @@ def test_a_server_at_rest(client: Client, someone: Conversationalist, settings: 
     assert shown["version"] == settings.RESPONSES_VERSION == "0.1.0"
     assert shown["dialects"] == ["responses"]
     assert (shown["running"], shown["waiting"]) == (0, 0)
+    assert set(shown["background"].values()) == {0}
     (model,) = shown["models"]
     assert (model["id"], model["aliases"]) == (MODEL, ["smollm2-135m"])
     (worker,) = shown["workers"]
     assert (worker["models"], worker["slots"], worker["running"]) == ([MODEL], 8, 0)
+    assert worker["pid"] == os.getpid()
     assert set(shown["store"].values()) == {0}
     assert shown["uptime_seconds"] >= 0
 
@@ -137,6 +144,58 @@ def test_what_runs_and_waits_is_summed_over_workers(client: Client, someone: Con
     figures = metrics(client)
     assert (figures["mlx_responses_running"], figures["mlx_responses_waiting"]) == (3, 4)
     assert (figures["mlx_responses_slots"], figures["mlx_responses_workers"]) == (9, 2)
+
+
+def test_background_jobs_are_shown_apart(client: Client, someone: Conversationalist) -> None:
+    """They have the slots that interactive requests leave them; those of nobody and of a worker that is gone wait."""
+    project = make_project()
+    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=3, offers=[OFFER]))
+    held = (("small", True),) * 3 + (("small", False), ("gone", True), ("", True), ("", False))
+    for worker, background in held:
+        row = start_response("hi", project=project)
+        Response.objects.filter(pk=row.pk).update(status="queued", worker=worker, background=background)
+    shown = status(client)
+    assert (shown["running"], shown["waiting"]) == (3, 4)
+    assert (shown["background"]["running"], shown["background"]["waiting"]) == (2, 3)
+    figures = metrics(client)
+    assert (figures["mlx_responses_background_running"], figures["mlx_responses_background_waiting"]) == (2, 3)
+
+
+def test_the_events_that_are_kept_are_counted(client: Client, someone: Conversationalist) -> None:
+    """Those of every log, to the byte, until they expire."""
+    payload = {"input": "hello", "background": True}
+    for place in range(3):
+        request = parse_create(payload)
+        public_id = new_response_id()
+        row = create_response(caller=someone.caller, request=request, public_id=public_id, payload=payload)
+        if place == 1:
+            cursor = LogCursor.after(all_batches(row.pk))
+            for text in ("ä", "b"):
+                cursor.batch([("response.output_text.delta", text)], response=row.pk, attempt=1).save()
+        if place == 2:
+            assert end_unheld(row.pk, outcome="cancelled")
+    background = status(client)["background"]
+    logs = list(EventBatch.objects.values_list("data", flat=True))
+    assert background["events"] == sum(len(decode_batch(data)) for data in logs)
+    assert background["event_bytes"] == sum(len(data.encode()) for data in logs) > 0
+    assert (background["waiting"], background["cancelled"]) == (2, 1)
+    assert metrics(client)["mlx_responses_event_bytes"] == background["event_bytes"]
+    with override_settings(RESPONSES_EVENT_TTL_SECONDS=0):
+        expire_event_logs()
+    assert 0 < status(client)["background"]["events"] < background["events"]
+
+
+def test_readers_are_those_of_all_web_processes(client: Client) -> None:
+    """Of the living ones, and not what workers run; jobs that were recovered are counted."""
+    announce_process(Announcement(id="one", kind=Process.Kind.WEB, running=2))
+    announce_process(Announcement(id="two", kind=Process.Kind.WEB, running=3))
+    announce_process(Announcement(id="gone", kind=Process.Kind.WEB, running=9))
+    announce_process(Announcement(id="worker", kind=Process.Kind.WORKER, running=9))
+    Process.objects.filter(pk="gone").update(heartbeat_at=Now() - timedelta(hours=1))
+    count(JOBS_RECOVERED, 2)
+    shown = status(client)
+    assert (shown["readers"], shown["web_processes"], shown["background"]["recovered"]) == (5, 2, 2)
+    assert metrics(client)["mlx_responses_readers"] == 5
 
 
 def test_generations_are_counted_by_status_and_in_tokens(client: Client, someone: Conversationalist) -> None:

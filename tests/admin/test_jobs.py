@@ -1,0 +1,104 @@
+"""Background jobs in the admin: how they stand, and cancelling them."""
+
+from unittest.mock import patch
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.db.models.functions import Now
+from django.test import Client
+
+from responses_api import bus
+from responses_api.caller import Caller
+from responses_api.models import Project, Response, User
+from responses_api.protocol import parse_create
+from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.leases import claim_responses
+from tests.admin.rows import MODEL, WORKER, make_response, make_worker, start_response
+
+LIST = "/admin/responses_api/response/"
+
+
+@pytest.fixture
+def queued(project: Project) -> Response:
+    """A background job that waits."""
+    make_worker()
+    payload = {"model": MODEL, "input": "a long story", "background": True}
+    caller = Caller(project=project)
+    return create_response(caller=caller, request=parse_create(payload), public_id=new_response_id(), payload=payload)
+
+
+@pytest.fixture
+def running(queued: Response) -> Response:
+    """A background job that a worker holds."""
+    (row,) = claim_responses(worker=WORKER, models=[MODEL], limit=1, background=True)
+    return Response.objects.get(pk=row.pk)
+
+
+def cancel(client: Client, *rows: Response) -> str:
+    answer = client.post(LIST, {"action": "cancel_selected", "_selected_action": [row.pk for row in rows]}, follow=True)
+    assert answer.status_code == 200
+    return answer.content.decode()
+
+
+def test_a_job_s_page_says_how_it_stands(client: Client, running: Response) -> None:
+    """Its claims, its worker, its lease, its losses, and when it was to be cancelled."""
+    Response.objects.filter(pk=running.pk).update(attempt=3, losses=2)
+    page = client.get(f"{LIST}{running.pk}/change/").content.decode()
+    assert "<dt>Attempts</dt><dd>3</dd>" in page
+    assert "<dt>Workers lost</dt><dd>2</dd>" in page
+    assert f"/admin/responses_api/process/{WORKER}/change/" in page
+    assert "Lease until" in page
+    assert "Cancel requested" not in page
+    Response.objects.filter(pk=running.pk).update(cancel_requested_at=Now(), worker="worker_gone")
+    page = client.get(f"{LIST}{running.pk}/change/").content.decode()
+    assert "Cancel requested" in page
+    assert "worker_gone" in page
+    assert "(gone)" in page
+    assert "It is being cancelled." in page
+
+
+def test_the_list_can_be_narrowed_to_jobs(client: Client, project: Project, queued: Response) -> None:
+    """And to all others."""
+    other = make_response("at once", "yes", project=project)
+    for background, shown, hidden in ((1, queued, other), (0, other, queued)):
+        page = client.get(f"{LIST}?background__exact={background}").content.decode()
+        assert shown.public_id[:22] in page
+        assert hidden.public_id[:22] not in page
+
+
+def test_a_job_that_waits_is_cancelled_at_once(client: Client, queued: Response) -> None:
+    """It never starts."""
+    assert "Cancelled: 1." in cancel(client, queued)
+    queued.refresh_from_db()
+    assert queued.status == "cancelled"
+    assert claim_responses(worker=WORKER, models=[MODEL], limit=1, background=True) == []
+
+
+def test_a_running_job_s_worker_is_told(client: Client, running: Response) -> None:
+    """Until that lets go, the job is running."""
+    with patch.object(bus, "publish") as publish:
+        assert "Being cancelled: 1." in cancel(client, running)
+    publish.assert_called_once_with(bus.process_group(WORKER), {"type": "process.cancel", "response": running.pk})
+    running.refresh_from_db()
+    assert running.cancel_requested_at is not None
+    assert running.is_active
+
+
+def test_nothing_else_is_cancelled(client: Client, project: Project) -> None:
+    """Neither what has ended nor a foreground response."""
+    ended, foreground = make_response("done", "yes", project=project), start_response("now", project=project)
+    assert "Left alone: 2." in cancel(client, ended, foreground)
+    foreground.refresh_from_db()
+    assert (foreground.is_active, foreground.cancel_requested_at) == (True, None)
+
+
+def test_who_may_only_look_may_not_cancel(db: None, queued: Response) -> None:
+    """The action is neither offered nor done."""
+    bob = User.objects.create_user("bob", password="x", is_staff=True)
+    bob.user_permissions.add(Permission.objects.get(codename="view_response"))
+    client = Client()
+    client.force_login(bob)
+    assert "cancel_selected" not in client.get(LIST).content.decode()
+    cancel(client, queued)
+    queued.refresh_from_db()
+    assert queued.status == "queued"
