@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help serve team key admin test check bench soak lock clean format
+.PHONY: help install serve team key admin test check bench soak faults lock clean format
 .DELETE_ON_ERROR:
 
 MLX ?= $(if $(filter Darwin,$(shell uname -s)),metal,cpu)
@@ -11,6 +11,7 @@ WEB ?= 2
 WORKERS ?= 2
 SOAK_SECONDS ?= 600
 SOAK_TURNS ?= 2000
+JOBS ?= 200
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -22,6 +23,8 @@ CHECK_ENV := env -u REDIS_URL -u RESPONSES_BROKER_URL -u DATABASE_URL RESPONSES_
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+install: $(SERVER) ## Make the environment and no more (MLX=)
 
 serve: $(SERVER) ## Serve on http://127.0.0.1:8080 (HOST=, PORT=, RESPONSES_DATA_DIR=, MLX=cpu|metal|cuda)
 	@exec $(RUN) manage.py serve
@@ -57,6 +60,9 @@ bench: $(DEVELOPMENT) ## Measure speed and latency (tests/perf)
 soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 a test, and run SOAK_TURNS=2000 turns at once
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_TURNS=$(SOAK_TURNS) exec $(RUN) -m pytest -rA --timeout 7200 tests/soak \
 		tests/live/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
+
+faults: $(DEVELOPMENT) ## Kill workers, take services away, cancel JOBS=200 jobs and more (ARGS="kill cancel")
+	@exec $(RUN) -m tests.faults $(ARGS) --jobs $(JOBS)
 
 lock: $(DEVELOPMENT) ## Lock requirements/*.in anew (UPGRADE=1 takes newer versions)
 	$(LOCK) requirements/mlx-cpu.in -o requirements/mlx-cpu.txt

@@ -127,8 +127,9 @@ class Factory(HTTPFactory):
 class Server(DaphneServer):
     """Listens, calls ``ready`` with its port, and runs until stopped. ``failure`` says why it could not listen.
 
-    Told to stop, it admits nothing more and calls ``drain`` on a thread, which ends the generations of this process, and
-    gives readers a moment to take their last events. Without ``drain``, responses have a while to end by themselves.
+    Told to stop, it admits nothing more and calls ``drain`` on a thread, which ends the generations of this process,
+    and gives readers a moment to take their last events. Without ``drain``, responses have a while to end by
+    themselves.
     """
 
     def __init__(

@@ -33,14 +33,14 @@ def admission(scope: Scope, caller: Caller | None = None) -> Admission:
     return admit
 
 
-def job_admission(scope: Scope, caller: Caller | None = None) -> Callable[[], Response]:
-    """What admits the background create request of ``scope``; its row."""
+def job_admission(scope: Scope, caller: Caller, *, public_id: str = "") -> Callable[[], Response]:
+    """What admits the background create request of ``scope``, under this id if there is one; its row."""
 
     def admit() -> Response:
         web_process.refuse_when_stopping()
-        known = caller or caller_of(scope)
         value = payload(scope)
-        return create_response(caller=known, request=parse_create(value), public_id=new_response_id(), payload=value)
+        request = parse_create(value)
+        return create_response(caller=caller, request=request, public_id=public_id or new_response_id(), payload=value)
 
     return admit
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import AsyncExitStack
+from functools import partial
 from typing import Any
 
 from channels.generic.http import AsyncHttpConsumer
@@ -15,6 +15,7 @@ from responses_api.caller import Caller
 from responses_api.models import Response
 from responses_api.protocol import parse_retrieve_query
 from responses_api.services.answer_create import running_response
+from responses_api.services.create_response import new_response_id
 from responses_api.services.database_threads import in_database_thread
 from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading
 from responses_api.services.follow_response import Follower
@@ -52,14 +53,16 @@ class EventStreamConsumer(AsyncHttpConsumer):
         """Send a batch; an empty one keeps the connection alive."""
         await self.send_body(b"".join(frame(kind, text) for kind, text in events) or PING, more_body=True)
 
-    async def send_job(self, caller: Caller, find: Callable[[], tuple[Response, int]]) -> None:
-        """The events of the background job that ``find`` gives, from the event on that it gives."""
+    async def send_job(self, caller: Caller, public_id: str, find: Callable[[], tuple[Response, int]]) -> None:
+        """The events of the background job that ``find`` gives, from the event on that it gives.
+
+        The reader has its place and listens before: nothing that ``find`` admits is refused afterwards.
+        """
         opened = False
         try:
-            async with AsyncExitStack() as stack:
-                await stack.enter_async_context(place_to_read(caller))
+            async with place_to_read(caller), reading(public_id) as reader:
                 row, first = await in_database_thread(find)
-                reader = await stack.enter_async_context(reading(row=row.pk, public_id=row.public_id, first=first))
+                reader.start(row.pk, first)
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = True
                 async for events in reader.batches(keepalive=settings.RESPONSES_KEEPALIVE_SECONDS):
@@ -70,10 +73,10 @@ class EventStreamConsumer(AsyncHttpConsumer):
             await self.send_body(b"")
         except Exception as error:
             known = as_api_error(error)
-            if not opened:
-                await send_error(self.base_send, known)
-            else:
+            if opened:
                 await self.send_body(b"")
+            else:
+                await send_error(self.base_send, known)
 
 
 class ResponseStreamConsumer(EventStreamConsumer):
@@ -104,8 +107,9 @@ class ResponseStreamConsumer(EventStreamConsumer):
     async def stream_job(self) -> None:
         """Admit a job, then read its events: leaving cancels nothing."""
         caller = await in_database_thread(caller_of, self.scope)
-        admit = job_admission(self.scope, caller)
-        await self.send_job(caller, lambda: (admit(), 0))
+        public_id = new_response_id()
+        admit = job_admission(self.scope, caller, public_id=public_id)
+        await self.send_job(caller, public_id, lambda: (admit(), 0))
 
 
 class RetrievedStreamConsumer(EventStreamConsumer):
@@ -120,10 +124,14 @@ class RetrievedStreamConsumer(EventStreamConsumer):
             await send_error(self.base_send, as_api_error(error))
             return
         response_id = self.scope["path"].rpartition("/")[2]
-        await self.send_job(
-            caller,
-            lambda: job_to_stream(caller=caller, response_id=response_id, starting_after=query.starting_after),
-        )
+        find = partial(job_to_stream, caller=caller, response_id=response_id, starting_after=query.starting_after)
+        try:
+            # Before anybody listens for it: an id that is none can't be listened for.
+            await in_database_thread(find)
+        except Exception as error:
+            await send_error(self.base_send, as_api_error(error))
+            return
+        await self.send_job(caller, response_id, find)
 
 
 async def client_left(receive: Any) -> None:

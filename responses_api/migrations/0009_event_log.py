@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
                 ('prompt', models.TextField(help_text="The prompt's token ids, as JSON; empty when nothing is generated.")),
                 ('compacted', models.TextField(blank=True, help_text='The compaction that was done before, as JSON.')),
                 ('spent', models.TextField(blank=True, help_text='The tokens that it took, as JSON.')),
-                ('response', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='checkpoint', to='responses_api.response')),
+                ('response', models.OneToOneField(on_delete=django.db.models.deletion.DO_NOTHING, related_name='checkpoint', to='responses_api.response')),
             ],
         ),
         migrations.CreateModel(
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
                 ('data', models.TextField(blank=True, help_text='A line for each event: its type, a blank, its JSON.')),
                 ('chunks', models.TextField(blank=True, help_text='What the engine made since the batch before, as JSON.')),
                 ('total_bytes', models.PositiveBigIntegerField(help_text='Of all events up to here.')),
-                ('response', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='event_batches', to='responses_api.response')),
+                ('response', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='event_batches', to='responses_api.response')),
             ],
             options={
                 'verbose_name_plural': 'event batches',

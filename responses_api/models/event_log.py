@@ -6,9 +6,13 @@ from django.db import models
 
 
 class EventBatch(models.Model):
-    """One flush of a job's event log. A job's batches, in the order of ``number``, are its stream without a gap."""
+    """One flush of a job's event log. A job's batches, in the order of ``number``, are its stream without a gap.
 
-    response = models.ForeignKey("Response", on_delete=models.CASCADE, related_name="event_batches", db_index=False)
+    Whoever deletes a job's row deletes them first: a cascade would make each deletion of a foreground response two
+    steps, between which it may have become another's.
+    """
+
+    response = models.ForeignKey("Response", on_delete=models.DO_NOTHING, related_name="event_batches", db_index=False)
     number = models.PositiveIntegerField(help_text="Counts a job's batches from 0.")
     attempt = models.PositiveIntegerField(help_text="The claim under which it was written; 0 is the admission.")
     first = models.PositiveIntegerField(help_text="The sequence number of its first event.")
@@ -31,7 +35,7 @@ class EventBatch(models.Model):
 class Checkpoint(models.Model):
     """How a running job was prepared: with its batches, all that it takes to go on with it."""
 
-    response = models.OneToOneField("Response", on_delete=models.CASCADE, related_name="checkpoint")
+    response = models.OneToOneField("Response", on_delete=models.DO_NOTHING, related_name="checkpoint")
     digest = models.CharField(max_length=80, help_text="The model's: only the same one can go on.")
     version = models.PositiveIntegerField(help_text="Of the code that turns chunks into events.")
     prompt = models.TextField(help_text="The prompt's token ids, as JSON; empty when nothing is generated.")

@@ -29,6 +29,8 @@ async def cancel_response(*, caller: Caller, response_id: str) -> dict[str, Any]
     One that has ended is answered as it is. One whose worker takes longer is answered as it runs, to be polled. Raises
     a 404, or a 400 for a response that was not made in the background.
     """
+    # An id that is none can't be listened for.
+    await in_database_thread(get_response, caller=caller, response_id=response_id)
     subscription = None
     with suppress(bus.BusUnavailable):  # the row tells too, only later
         subscription = await bus.subscribe(bus.response_group(response_id))

@@ -5,6 +5,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import IntegrityError, connection, transaction
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from responses_api.caller import Caller
@@ -17,7 +18,7 @@ from responses_api.errors import (
     UnsupportedParameter,
 )
 from responses_api.ids import new_id
-from responses_api.models import ApiKey, Conversation, Response, Status
+from responses_api.models import ApiKey, Conversation, EventBatch, Response, Status
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, initial_response, parse_create
 from responses_api.protocol.compaction import CompactRequest
@@ -100,7 +101,7 @@ def create_response(
         previous_response_id=request.previous_response_id or "",
         request=request_text.decode(),
         body=body_text.decode(),
-        created_at=timezone.now(),
+        created_at=Now(),
         reader=reader,
     )
     queue_job(row, caller=caller, request=request)
@@ -113,6 +114,8 @@ def queue_job(row: Response, *, caller: Caller, request: CreateResponse | Compac
     try:
         wake_workers(background=row.background)
     except Overloaded:
+        if row.background:
+            EventBatch.objects.filter(response=row).delete()
         Response.objects.filter(pk=row.pk, status=Status.QUEUED).delete()
         raise
 

@@ -7,7 +7,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from responses_api.caller import Caller
 from responses_api.errors import NotFound, ResponseInProgress
-from responses_api.models import Conversation, Response, StoreChange, Turn, TurnItem
+from responses_api.models import Checkpoint, Conversation, EventBatch, Response, StoreChange, Turn, TurnItem
 from responses_api.models.response import ACTIVE
 from responses_api.selectors.batches import batches
 from responses_api.selectors.responses import find_response
@@ -37,6 +37,8 @@ def remove_response(pk: int) -> int | None:
         row = ended.filter(pk=pk).only("project_id", "turn_id", "size").first()
         if row is None:
             return None
+        EventBatch.objects.filter(response=pk).delete()
+        Checkpoint.objects.filter(response=pk).delete()
         Response.objects.filter(pk=pk).delete()
         record_change(StoreChange(project_id=row.project_id, responses=-1, response_bytes=-row.size))
     return int(row.size) + sweep_turn(row.turn_id)

@@ -24,6 +24,7 @@ from .blobs import seal_reasoning
 from .event_log import LogCursor, all_batches, decoded_events
 from .finish_response import Ending, finish_response
 from .leases import Lease, lease_seconds
+from .token_counts import TokenCounts
 
 log = structlog.get_logger(__name__)
 
@@ -59,6 +60,7 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
     events, response = ending_events(row, body, decoded_events(batches), outcome=outcome, fault=fault)
     chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
     checkpoint = Checkpoint.objects.filter(response=row).first()
+    spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
     history = history_items(row.parent_id)
     request = parse_create(orjson.loads(row.request))
     encoded = [encode_event(event) for event in events]
@@ -69,7 +71,8 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
         input_tokens=len(orjson.loads(checkpoint.prompt)) if checkpoint is not None else 0,
         cached_tokens=sum(chunk.cached_tokens for chunk in chunks),
         output_tokens=sum(len(chunk.tokens) for chunk in chunks),
-        started=any(chunk.started for chunk in chunks),
+        started=bool(chunks) or (spent is not None and spent.input > 0),
+        spent=spent or TokenCounts(),
         log_end=cursor.batch(encoded, response=row.pk, attempt=lease.attempt, is_end=True),
     )
     try:

@@ -20,7 +20,7 @@ from responses_api.streaming.chunk_record import encode_chunks
 from .leases import Lease
 
 PAGE_BATCHES = 200
-EXPIRY_BATCH = 2000
+EXPIRY_LOGS = 50
 
 
 @dataclass(slots=True)
@@ -138,6 +138,8 @@ def keep_checkpoint(lease: Lease, checkpoint: Checkpoint, batch: EventBatch | No
     with transaction.atomic():
         if not lease.rows().select_for_update(no_key=True).exists():
             return False
+        # What another model has made before is not gone on with.
+        EventBatch.objects.filter(response_id=lease.response).exclude(chunks="").update(chunks="")
         Checkpoint.objects.filter(response_id=lease.response).delete()
         checkpoint.save(force_insert=True)
         if batch is not None:
@@ -212,13 +214,13 @@ def stream_is_kept(row: Response) -> bool:
 def expire_event_logs() -> int:
     """Remove the logs of jobs that ended some time ago; returns how many batches went."""
     limit = Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
-    ended = Response.objects.filter(background=True, completed_at__lte=limit).exclude(status__in=ACTIVE)
     total = 0
     while True:
-        keys = list(EventBatch.objects.filter(response__in=ended).values_list("pk", flat=True)[:EXPIRY_BATCH])
-        EventBatch.objects.filter(pk__in=keys).delete()
-        total += len(keys)
-        if len(keys) < EXPIRY_BATCH:
+        # Found by their logs, which are fewer than the stored responses.
+        ended = EventBatch.objects.filter(number=0, response__completed_at__lte=limit)
+        rows = list(ended.values_list("response_id", flat=True)[:EXPIRY_LOGS])
+        total += EventBatch.objects.filter(response_id__in=rows).delete()[0]
+        if len(rows) < EXPIRY_LOGS:
             return total
 
 

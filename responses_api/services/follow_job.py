@@ -37,12 +37,19 @@ class JobReader:
 
     is_of_job = True
 
-    def __init__(self, *, row: int, public_id: str, first: int, subscription: bus.Subscription) -> None:
+    def __init__(self, *, public_id: str, subscription: bus.Subscription) -> None:
         self.public_id = public_id
-        self._row = row
-        self._next = first
+        self._row = 0
+        self._next = 0
+        self._keepalive = 0.0
+        self._quiet_until = 0.0
         self._subscription = subscription
         self._given_up = False
+
+    def start(self, row: int, first: int) -> None:
+        """Which row it is, and the first event to read; from now on the process watches the job."""
+        self._row, self._next = row, first
+        web_process.add(self)
 
     async def close(self) -> None:
         """Stop reading."""
@@ -63,18 +70,26 @@ class JobReader:
 
         Raises :class:`ReadingStopped` when the process ends before the job has.
         """
+        self._keepalive = keepalive
+        self._hear_again()
         while True:
             async for events, is_end in self._kept():
                 yield events
+                self._hear_again()
                 if is_end:
                     return
             if self._given_up:
                 raise ReadingStopped
-            while (found := await self._heard(keepalive)) is not None:
+            while (found := await self._heard()) is not None:
                 events, is_end = found
                 yield events
+                self._hear_again()
                 if is_end:
                     return
+
+    def _hear_again(self) -> None:
+        """Something was told: the silence begins anew."""
+        self._quiet_until = asyncio.get_running_loop().time() + self._keepalive
 
     async def _kept(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
         """What the log has from here on, page by page."""
@@ -100,10 +115,11 @@ class JobReader:
         fault = {"code": code, "message": message, "param": None}
         return encode_event({"type": "error", "sequence_number": self._next, **fault})
 
-    async def _heard(self, keepalive: float) -> tuple[list[EncodedEvent], bool] | None:
+    async def _heard(self) -> tuple[list[EncodedEvent], bool] | None:
         """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""
         while True:
-            message = await self._subscription.receive(keepalive)
+            left = self._quiet_until - asyncio.get_running_loop().time()
+            message = await self._subscription.receive(left) if left > 0 else None
             if self._given_up:
                 raise ReadingStopped
             if message is None:
@@ -148,18 +164,17 @@ async def place_to_read(caller: Caller) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def reading(*, row: int, public_id: str, first: int) -> AsyncIterator[JobReader]:
-    """Follow a job from its event ``first`` on. Raises :class:`Overloaded` when nothing can be heard."""
+async def reading(public_id: str) -> AsyncIterator[JobReader]:
+    """A reader that listens for a job, which may not exist yet. Raises :class:`Overloaded` when none can listen."""
     web_process.refuse_when_stopping()
-    await web_process.start()
     try:
+        await web_process.start()
         subscription = await bus.subscribe(bus.response_group(public_id))
     except bus.BusUnavailable as error:
         raise Overloaded(
             "The server cannot reach its message broker at the moment. Try again in a few seconds."
         ) from error
-    reader = JobReader(row=row, public_id=public_id, first=first, subscription=subscription)
-    web_process.add(reader)
+    reader = JobReader(public_id=public_id, subscription=subscription)
     try:
         yield reader
     finally:

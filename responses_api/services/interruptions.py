@@ -1,5 +1,6 @@
 """Why a response ends before its answer does, in the sentences that clients are told."""
 
+FAULT = "The server failed to generate this response. Send the request again."
 INTERRUPTED = {
     "timeout": "The response took longer than this server allows. Ask for a shorter one, or try again later.",
     "shutdown": "The server is stopping. Send the request again.",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import connection
-from django.db.models import F, QuerySet
+from django.db import connection, transaction
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Now
 
 from responses_api.models import Response
@@ -48,6 +48,7 @@ CLAIM = """
         SELECT id, project_id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id) AS place
         FROM responses_api_response
         WHERE status IN ('queued', 'in_progress') AND worker = '' AND priority = %s AND model IN ({models})
+            AND (lease_until IS NULL OR lease_until < {now})
     ), turn AS (
         SELECT waiting.id, waiting.place + COALESCE(held.rows, 0) AS number
         FROM waiting LEFT JOIN held ON held.project_id = waiting.project_id
@@ -73,6 +74,7 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
         return []
     postgresql = connection.vendor == "postgresql"
     statement = CLAIM.format(
+        now="STATEMENT_TIMESTAMP()" if postgresql else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')",
         lease_until=(
             "STATEMENT_TIMESTAMP() + make_interval(secs => %s)"
             if postgresql
@@ -87,10 +89,18 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
     return sorted(rows, key=lambda row: row.pk)
 
 
-def release_lease(lease: Lease, *, is_loss: bool = False) -> bool:
-    """Let a background job go, for another worker to go on with it; False when it was not held any more."""
-    losses = F("losses") + (1 if is_loss else 0)
-    return bool(lease.rows().update(worker="", lease_until=None, losses=losses))
+def release_lease(lease: Lease, *, pause: bool = False) -> bool:
+    """Let a background job go, for another worker to go on with it; False when it was not held any more.
+
+    With a ``pause`` nobody claims it for as long as a lease holds.
+    """
+    return bool(lease.rows().update(worker="", lease_until=Now() + lease_seconds() if pause else None))
+
+
+def release_as_lost(lease: Lease) -> bool:
+    """The same for a job that went wrong here; False also when that has happened too often."""
+    rows = lease.rows().filter(losses__lt=MAX_LOSSES - 1)
+    return bool(rows.update(worker="", lease_until=None, losses=F("losses") + 1))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +110,8 @@ class Held:
     attempts: dict[int, int]
     """Row to attempt: of those asked for, what is missing here has been lost."""
     cancel_requested: frozenset[int]
+    overdue: frozenset[int]
+    """What has taken longer than it may."""
 
 
 def renew_leases(*, worker: str, rows: Collection[int]) -> Held:
@@ -109,9 +121,25 @@ def renew_leases(*, worker: str, rows: Collection[int]) -> Held:
     not be stored.
     """
     held = Response.objects.filter(worker=worker, pk__in=rows, status__in=ACTIVE)
-    held.update(lease_until=Now() + lease_seconds())
+    with transaction.atomic():
+        # In the order in which the event log's writer locks them.
+        list(held.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+        held.update(lease_until=Now() + lease_seconds())
     found = list(held.values_list("pk", "attempt", "cancel_requested_at"))
     return Held(
         attempts={pk: attempt for pk, attempt, _ in found},
         cancel_requested=frozenset(pk for pk, _, cancelled in found if cancelled is not None),
+        overdue=frozenset(overdue_rows(held)),
     )
+
+
+def overdue_rows(rows: QuerySet[Response]) -> list[int]:
+    """Those of the rows that were admitted longer ago than their kind may take, by the database's clock."""
+    late = Q()
+    for background, seconds in (
+        (False, settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS),
+        (True, settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS),
+    ):
+        if seconds:
+            late |= Q(background=background, created_at__lt=Now() - timedelta(seconds=seconds))
+    return list(rows.filter(late).values_list("pk", flat=True)) if late else []

@@ -2,19 +2,26 @@
 
 from datetime import timedelta
 
+import structlog
 from django.conf import settings
+from django.db import Error as DatabaseError
 from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Now
 
 from responses_api.counting import JOBS_RECOVERED, count
 from responses_api.models import Process, Response
 from responses_api.models.response import ACTIVE
+from responses_api.streaming import Fault, Outcome
 
 from .delete_response import sweep_turn
 from .end_job import end_unheld
 from .interruptions import INTERRUPTED
-from .leases import MAX_LOSSES
+from .leases import MAX_LOSSES, overdue_rows
 
+log = structlog.get_logger(__name__)
+
+ENDED_AT_ONCE = 20
+"""So many of a kind, for whoever recovers jobs has leases of its own to renew."""
 LOST_TOO_OFTEN = "Workers were lost again and again while they generated this response. Send the request again."
 
 
@@ -30,7 +37,8 @@ def recover_jobs() -> int:
     lost_reader = Q(worker="", created_at__lt=limit) & ~Exists(reader_lives)
     lost = Response.objects.filter(lost_worker | lost_reader, status__in=ACTIVE, background=False)
     histories = set(lost.values_list("parent_id", flat=True))
-    removed, _ = lost.delete()
+    # One statement, for a worker may renew a lease at any moment.
+    removed = lost._raw_delete(lost.db)
     for turn_id in histories:
         sweep_turn(turn_id)
     return removed
@@ -44,24 +52,28 @@ def recover_background_jobs() -> bool:
     """
     lost = Q(lease_until__lt=Now()) & ~Q(worker="")
     jobs = Response.objects.filter(background=True, status__in=ACTIVE)
-    freed = False
-    for pk, losses, cancelled in jobs.filter(lost).values_list("pk", "losses", "cancel_requested_at"):
-        if cancelled is not None:
-            end_unheld(pk, outcome="cancelled")
-        elif losses + 1 >= MAX_LOSSES:
-            end_unheld(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
-        else:
-            taken = jobs.filter(lost, pk=pk).update(worker="", lease_until=None, losses=F("losses") + 1)
-            count(JOBS_RECOVERED, taken)
-            freed = freed or bool(taken)
-    for pk in jobs.filter(worker="", cancel_requested_at__isnull=False).values_list("pk", flat=True):
-        end_unheld(pk, outcome="cancelled")
-    seconds = settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS
-    if seconds:
-        late = jobs.filter(worker="", created_at__lt=Now() - timedelta(seconds=seconds))
-        for pk in late.values_list("pk", flat=True):
-            end_unheld(pk, outcome="failed", fault={"code": "server_error", "message": INTERRUPTED["timeout"]})
-    return freed
+    freed = jobs.filter(lost, cancel_requested_at=None, losses__lt=MAX_LOSSES - 1).update(
+        worker="", lease_until=None, losses=F("losses") + 1
+    )
+    count(JOBS_RECOVERED, freed)
+    cancelled = jobs.filter(lost | Q(worker=""), cancel_requested_at__isnull=False)
+    for pk in cancelled.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
+        try_to_end(pk, outcome="cancelled")
+    for pk in jobs.filter(lost, cancel_requested_at=None).values_list("pk", flat=True)[:ENDED_AT_ONCE]:
+        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
+    for pk in overdue_rows(jobs.filter(worker=""))[:ENDED_AT_ONCE]:
+        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": INTERRUPTED["timeout"]})
+    return freed > 0
+
+
+def try_to_end(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> None:
+    """End a job that no worker holds. One that can't be ended must not keep the others from it."""
+    try:
+        end_unheld(pk, outcome=outcome, fault=fault)
+    except DatabaseError:
+        raise
+    except Exception:
+        log.exception("job.not_ended", row=pk)
 
 
 def orphaned_jobs(*, worker: str) -> list[int]:

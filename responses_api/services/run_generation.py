@@ -32,7 +32,7 @@ from .blobs import seal_reasoning
 from .check_answer import check_answer
 from .delete_response import sweep_turn
 from .finish_response import Ending, finish_response
-from .interruptions import INTERRUPTED
+from .interruptions import FAULT, INTERRUPTED
 from .leases import Lease
 from .prepare_generation import Compacting, Prepared
 from .reasoning_echo import remember_thinking
@@ -41,7 +41,6 @@ from .token_counts import TokenCounts
 log = structlog.get_logger(__name__)
 
 NOT_STORED = "The server could not store this response. Send the request again."
-FAULT = "The server failed to generate this response. Send the request again."
 INVALID = "The server generated an answer that is not what `text.format` or `tools` ask for. Send the request again."
 
 STORE_TRIES = 5

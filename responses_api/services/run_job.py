@@ -25,8 +25,8 @@ from responses_api.streaming.chunk_record import RECORD_VERSION, decode_chunks
 from .end_job import end_job, tell_readers
 from .event_log import LogCursor, all_batches, decode_batch, keep_checkpoint, mark_in_progress
 from .finish_response import Ending
-from .interruptions import INTERRUPTED
-from .leases import MAX_LOSSES, Lease, release_lease
+from .interruptions import FAULT, INTERRUPTED
+from .leases import Lease, release_as_lost, release_lease
 from .prepare_generation import CompactedHistory, Continuation, Prepared
 from .run_generation import Generation
 from .token_counts import TokenCounts
@@ -72,10 +72,16 @@ class JobGeneration(Generation):
         self._sequences = 0
         self._final: Chunk | None = None
         self._is_resumed = False
+        self._has_started = False
+        """Whether the engine has begun the answer; a summary before it does not count."""
         self._rest: list[Event] = []
         """The events of what was held back at the end."""
         self._last_events: list[EncodedEvent] = []
         """These and what ends the stream, as they are kept."""
+        self._unkept = ""
+        """Why the job can't go on: it has events that are not in its log, and ends without content."""
+        self.has_slot = False
+        """Whether the engine works on its answer now."""
         self.is_yielding = False
         """Whether its sequence was taken out of the engine to make way, and is to be put back."""
         if row.cancel_requested_at is not None:
@@ -146,7 +152,7 @@ class JobGeneration(Generation):
         told = [event for batch in self._kept for event in decode_batch(batch.data)]
         if events[len(told) :] or events[START_EVENTS:] != told[START_EVENTS:]:
             raise CannotContinue
-        self._is_resumed = self._started
+        self._is_resumed = self._has_started
 
     def _request(self) -> GenerationRequest | None:
         """What the engine is to do from here on; ``None`` when there is nothing to generate."""
@@ -173,21 +179,33 @@ class JobGeneration(Generation):
         if self._compacting is not None:
             return super().feed(chunks)
         finish = chunks[-1].finish
+        self.has_slot = finish is None and (self.has_slot or any(chunk.started for chunk in chunks))
+        if self._unkept:
+            return finish
         if finish is not None:
             self._final, chunks = chunks[-1], chunks[:-1]
-        new = [chunk for chunk in chunks if not (chunk.started and self._started)]
+        new = [chunk for chunk in chunks if not (chunk.started and self._has_started)]
         self._count(new)
         if self._first_token_ms is None and self._tokens and not self._is_resumed:
             self._first_token_ms = self._age_ms()
-        events = [encode_event(event) for event in self._writer.feed(new)] if self._writer is not None else []
+        try:
+            events = [encode_event(event) for event in self._writer.feed(new)] if self._writer is not None else []
+        except Exception:
+            self._give_up(FAULT, "fault")
+            raise
         if any(is_oversized(event) for event in events):
-            self.stop_reason = self.stop_reason or "too_large"
-        elif new and self.stop_reason != "too_large":
+            self._give_up(INTERRUPTED["too_large"], "too_large")
+        elif new:
             self._log.add(events, new)
         return finish
 
+    def _give_up(self, message: str, reason: str) -> None:
+        self._unkept = message
+        self.stop_reason = self.stop_reason or reason
+
     def _count(self, chunks: Sequence[Chunk]) -> None:
-        self._started = self._started or any(chunk.started for chunk in chunks)
+        self._has_started = self._has_started or any(chunk.started for chunk in chunks)
+        self._started = self._started or self._has_started
         self._counts.count(chunks)
         self._tokens += [token for chunk in chunks for token in chunk.tokens]
 
@@ -197,15 +215,20 @@ class JobGeneration(Generation):
         """Store the end, then tell it; or let another worker go on, when this one stops."""
         if self.stop_reason == "lost" or not self._log.drain():
             return
-        if finish == "cancelled" and self.stop_reason == "shutdown":
+        if finish == "cancelled" and self.stop_reason in ("", "shutdown"):
+            # This worker stops, or its engine did.
             release_lease(self.lease)
+            return
+        if finish == "error" and not self.stop_reason and release_as_lost(self.lease):
+            # The engine failed, which kills a job no more than the end of the whole process.
+            log.warning("job.engine_failed", response=self.lease.public_id, error=error)
             return
         super().close(finish, error=error)
 
     def _tell_rest(self) -> None:
         """What was held back is told together with the end."""
         self._rest = []
-        if self._writer is None:
+        if self._writer is None or self._unkept:
             return
         if self._final is not None:
             self._count([self._final])
@@ -215,9 +238,9 @@ class JobGeneration(Generation):
     def _end_stored(
         self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str
     ) -> tuple[list[Event], bool]:
-        if self.stop_reason != "too_large":
+        if not self._unkept:
             return super()._end_stored(builder, outcome, error)
-        events = self._failed(INTERRUPTED["too_large"], usage=None)
+        events = self._failed(self._unkept, usage=None)
         return events, self._store(events[-1]["response"], events, is_too_large=True)
 
     def _unstored(self) -> tuple[list[Event], bool]:
@@ -248,9 +271,10 @@ class JobGeneration(Generation):
         if self.stop_reason == "shutdown":
             release_lease(self.lease)
             return
-        if isinstance(error, Overloaded) and not self.stop_reason and self._row.losses + 1 < MAX_LOSSES:
-            # Something of the server's is away: whoever takes the job next may have it.
-            release_lease(self.lease, is_loss=True)
+        if isinstance(error, Overloaded) and not self.stop_reason:
+            # Something of the server's is short: whoever takes the job later may have it.
+            log.warning("job.put_back", response=self.lease.public_id, reason=error.message)
+            release_lease(self.lease, pause=True)
             return
         outcome: Outcome = "cancelled" if self.stop_reason == "cancelled" else "failed"
         code = "invalid_prompt" if isinstance(error, InvalidRequest) else "server_error"

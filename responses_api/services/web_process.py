@@ -90,14 +90,16 @@ class WebProcess:
             await asyncio.sleep(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE)
             try:
                 await in_database_thread(announce_process, self._announcement())
-                await in_database_thread(recover_background_jobs)
                 readers = list(self._readers)
                 if readers:
                     found = await in_database_thread(standings, {reader.public_id for reader in readers})
                     for reader in readers:
                         reader.observe(found[reader.public_id])
+                await in_database_thread(recover_background_jobs)
             except DatabaseError as error:
                 log.warning("web.heartbeat_failed", error=str(error))
+            except Exception:
+                log.exception("web.heartbeat_failed")
 
 
 web_process = WebProcess()

@@ -7,13 +7,12 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from contextlib import suppress
 
 import orjson
 import structlog
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.utils import timezone
 
 from inference.types import Chunk, Finish, GenerationRequest, ModelError
 from responses_api import bus
@@ -80,7 +79,11 @@ class GenerationWorker:
         self._finishers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
         self._log_writer = LogWriter(told=self._tell, lost=self._lose)
         self._jobs_wait = True
+        self._job_claims = threading.Lock()
         self._stopping = threading.Event()
+        """Nothing more is claimed."""
+        self._has_let_go = threading.Event()
+        """Nothing is held any more: leases need not be renewed."""
         self._threads: list[threading.Thread] = []
         self._listener_loop: asyncio.AbstractEventLoop | None = None
 
@@ -122,6 +125,7 @@ class GenerationWorker:
     def stop(self) -> None:
         """Drain, then close the engines and end the threads."""
         self.drain()
+        self._has_let_go.set()
         self._host.close()
         self._chunks.put(None)
         if self._listener_loop is not None:
@@ -130,9 +134,11 @@ class GenerationWorker:
             thread.join(SHUTDOWN_SECONDS)
         self._claimers.shutdown(wait=True)
         self._loaders.shutdown(wait=True)
-        self._finishers.shutdown(wait=True)
+        # Before those who wait for it: with the database away it gives up only when it is to stop.
         self._log_writer.stop(SHUTDOWN_SECONDS)
-        with_fresh_connection(forget_process, self.id)
+        self._finishers.shutdown(wait=True)
+        with suppress(DatabaseError):
+            with_fresh_connection(forget_process, self.id)
 
     def _spawn(self, target: object, name: str) -> None:
         thread = threading.Thread(target=target, name=f"worker-{name}", daemon=True)  # type: ignore[arg-type]
@@ -178,26 +184,41 @@ class GenerationWorker:
         if not jobs_wait:
             return
         for name in self._host.names:
-            while not self._stopping.is_set():
-                limit = min(CLAIM_BATCH, self._free_slots(name))
-                if limit < 1:
-                    # Some may wait for the next slot that is free.
-                    self._jobs_wait = True
-                    break
-                if self._claim_some([name], limit, background=True) < limit:
-                    break
+            while not self._stopping.is_set() and self._claim_jobs(name):
+                pass
 
-    def _claim_some(self, models: list[str], limit: int, *, background: bool = False) -> int:
-        """Claim and begin up to ``limit`` rows; returns how many there were."""
+    def _claim_some(self, models: list[str], limit: int) -> int:
+        """Claim and begin up to ``limit`` interactive requests; returns how many there were."""
+        claimed = self._claim_rows(models, limit)
+        self._begin_all(claimed)
+        return len(claimed)
+
+    def _claim_jobs(self, model: str) -> bool:
+        """Claim and begin jobs of a model for slots that are free; says whether there may be more of both."""
+        # One at a time: two would find the same slots free.
+        with self._job_claims:
+            limit = min(CLAIM_BATCH, self._free_slots(model))
+            if limit < 1:
+                # Some may wait for the next slot that is free.
+                self._jobs_wait = True
+                return False
+            claimed = self._claim_rows([model], limit, background=True)
+        self._begin_all(claimed)
+        return len(claimed) == limit
+
+    def _claim_rows(
+        self, models: list[str], limit: int, *, background: bool = False
+    ) -> list[tuple[Response, Generation]]:
         rows = with_fresh_connection(claim_responses, worker=self.id, models=models, limit=limit, background=background)
         # All are known before the first begins, which may take as long as a model takes to load.
-        runs = [self._take(row) for row in rows]
-        for row, run in zip(rows, runs, strict=True):
+        return [(row, self._take(row)) for row in rows]
+
+    def _begin_all(self, claimed: list[tuple[Response, Generation]]) -> None:
+        for row, run in claimed:
             if self._host.is_running(row.model):
                 self._try_to_begin(row, run)
             else:
                 self._loaders.submit(self._try_to_begin, row, run)
-        return len(rows)
 
     def _room(self) -> int:
         with self._lock:
@@ -301,7 +322,7 @@ class GenerationWorker:
         """Take a background job out of a full engine, for an interactive request; it goes on when a slot is free."""
         with self._lock:
             jobs = [run for run in self._by_request.values() if isinstance(run, JobGeneration) and run.model == model]
-            ready = [run for run in jobs if not (run.is_yielding or run.is_compacting or run.is_to_stop())]
+            ready = [run for run in jobs if run.has_slot and not (run.is_yielding or run.is_to_stop())]
             if not ready:
                 return
             latest = ready[-1]
@@ -362,10 +383,17 @@ class GenerationWorker:
                     log.exception("worker.feed_failed", response=run.lease.public_id)
                     self._cancel(run, "fault")
                     finish = "error" if mine[-1].finish is not None else None
-                if finish is None and run.stop_reason == "too_large":
+                if finish is None and run.is_to_stop():
                     self._cancel(run, run.stop_reason)
                 if finish is not None:
-                    self._finishers.submit(self._end, run, finish, mine[-1].error)
+                    self._finishers.submit(self._try_to_end, run, finish, mine[-1].error)
+
+    def _try_to_end(self, run: Generation, finish: Finish, error: str) -> None:
+        try:
+            self._end(run, finish, error)
+        except Exception:
+            log.exception("worker.end_failed", response=run.lease.public_id)
+            self._forget(run)
 
     def _end(self, run: Generation, finish: Finish, error: str) -> None:
         """A sequence has ended: the answer, or a summary before it, or one that made way for another."""
@@ -501,9 +529,12 @@ class GenerationWorker:
 
     def _keep_house(self) -> None:
         swept = 0.0
-        while not self._stopping.wait(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE):
+        while not self._has_let_go.wait(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE):
             try:
                 with_fresh_connection(self._beat)
+                if self._stopping.is_set():
+                    continue
+                with_fresh_connection(self._recover)
                 if time.monotonic() - swept >= settings.RESPONSES_SWEEP_SECONDS:
                     with_fresh_connection(expire_responses)
                     with_fresh_connection(expire_event_logs)
@@ -526,18 +557,13 @@ class GenerationWorker:
                 self._cancel(run, "lost")
             elif key in held.cancel_requested or key in orphaned:
                 self._cancel(run, "cancelled" if run.is_job else "left")
-            elif self._is_too_old(run):
+            elif key in held.overdue:
                 self._cancel(run, "timeout")
-        recover_jobs()
-        if recover_background_jobs():
-            wake_workers(background=True)
         if self._host.scan():
             announce_models(self._host.offers)
         self._announce()
 
-    @staticmethod
-    def _is_too_old(run: Generation) -> bool:
-        seconds = settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS
-        if run.is_job:
-            seconds = settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS
-        return bool(seconds) and run.created_at < timezone.now() - timedelta(seconds=seconds)
+    def _recover(self) -> None:
+        recover_jobs()
+        if recover_background_jobs():
+            wake_workers(background=True)

@@ -77,7 +77,7 @@ def test_a_worker_that_lost_its_lease_writes_nothing(someone: Conversationalist)
     """Once another attempt has the row, the first one's end is refused; the second one's stands."""
     queue(someone)
     (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
-    Response.objects.update(worker="")
+    Response.objects.update(worker="", lease_until=None)
     (again,) = claim_responses(worker="b", models=[MODEL], limit=1)
     assert again.attempt == 2
     assert not finish_response(lease=lease_of(row), ending=ending_of(row))

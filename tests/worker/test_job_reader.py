@@ -81,7 +81,8 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
     late: list[bus.Message] = []
     if choose.random() < 0.5:
         await sync_to_async(worker.keep)(6)
-    async with reading(row=row.pk, public_id=row.public_id, first=first) as reader:
+    async with reading(row.public_id) as reader:
+        reader.start(row.pk, first)
         async for events in reader.batches(keepalive=0.01):
             seen += [orjson.loads(text)["sequence_number"] for _, text in events]
             if not worker.has_ended:
@@ -102,7 +103,8 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
     settings.RESPONSES_EVENTS_MAX_COUNT = 5
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
-    async with reading(row=row.pk, public_id=row.public_id, first=0) as reader:
+    async with reading(row.public_id) as reader:
+        reader.start(row.pk, 0)
         batches = reader.batches(keepalive=0.05)
         assert len(await anext(batches)) == 2
         await sync_to_async(worker.keep)(10)
@@ -119,7 +121,8 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
 async def test_a_reader_whose_process_ends_is_not_told_that_the_job_has() -> None:
     """Its stream breaks off, to be taken up again."""
     row = await sync_to_async(queue)()
-    async with reading(row=row.pk, public_id=row.public_id, first=0) as reader:
+    async with reading(row.public_id) as reader:
+        reader.start(row.pk, 0)
         batches = reader.batches(keepalive=30)
         assert len(await anext(batches)) == 2
         reader.give_up()
@@ -131,7 +134,8 @@ async def test_a_message_is_enough(settings: Any) -> None:
     """What comes by message is not asked of the database."""
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
-    async with reading(row=row.pk, public_id=row.public_id, first=2) as reader:
+    async with reading(row.public_id) as reader:
+        reader.start(row.pk, 2)
         batches = reader.batches(keepalive=30)
         message = await sync_to_async(worker.keep)(100)
         tell_readers(row.public_id, message["first"], message["events"], last=True)

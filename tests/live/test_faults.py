@@ -1,0 +1,56 @@
+"""Short versions of the scripts in tests/faults: `make faults` has the long ones."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.faults.cancel import BATCH, cancel_case
+from tests.faults.cases import Case
+from tests.faults.kill import kill_case
+from tests.faults.places import PLACES, Place
+from tests.faults.poison import poison_case
+
+SEED = 7
+
+
+def opened(shape: str, work: Path, *, workers: int = 2, **settings: str) -> AbstractContextManager[Place]:
+    """A server of this shape; the test is skipped where its services are not."""
+    size = {} if shape == "embedded" else {"workers": workers}
+    return PLACES[shape](work, **size, **settings)
+
+
+def check(case: Case) -> None:
+    """Nothing was wrong."""
+    assert not case.faults, str(case)
+
+
+@pytest.fixture(autouse=True)
+def services(request: pytest.FixtureRequest) -> None:
+    """What the shape needs."""
+    shape = request.node.callspec.params.get("shape", "") if hasattr(request.node, "callspec") else ""
+    if shape in ("redis", "rabbitmq"):
+        request.getfixturevalue("postgres_server")
+        request.getfixturevalue("redis_url")
+    if shape == "rabbitmq":
+        request.getfixturevalue("amqp_url")
+
+
+@pytest.mark.parametrize("shape", ["embedded", "redis"])
+def test_jobs_outlive_workers_that_are_killed(shape: str, tmp_path: Path) -> None:
+    """Each is finished, and each stream is whole, also for readers that come and go."""
+    with opened(shape, tmp_path, RESPONSES_BATCH_SIZE="6") as place:
+        check(kill_case(place, jobs=12, tokens=50, seconds=(2, 4), seed=SEED))
+
+
+@pytest.mark.parametrize("shape", ["embedded", "redis"])
+def test_cancelled_jobs_are_over(shape: str, tmp_path: Path) -> None:
+    """At whatever moment they are cancelled."""
+    with opened(shape, tmp_path, workers=1, RESPONSES_BATCH_SIZE=str(BATCH)) as place:
+        check(cancel_case(place, jobs=20, seed=SEED))
+
+
+def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
+    """After three losses."""
+    with opened("embedded", tmp_path) as place:
+        check(poison_case(place))
