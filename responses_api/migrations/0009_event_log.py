@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='response',
             name='losses',
-            field=models.PositiveSmallIntegerField(db_default=0, default=0, help_text='Workers that were lost in a row without a new token that was kept.'),
+            field=models.PositiveSmallIntegerField(db_default=0, default=0, help_text='How often it was begun in a row without a new token that was kept.'),
         ),
         migrations.CreateModel(
             name='Checkpoint',

@@ -81,7 +81,7 @@ class Response(models.Model):
     losses = models.PositiveSmallIntegerField(
         default=0,
         db_default=0,
-        help_text="Workers that were lost in a row without a new token that was kept.",
+        help_text="How often it was begun in a row without a new token that was kept.",
     )
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     reader = models.CharField(max_length=64, blank=True, help_text="The web process that a foreground reader is on.")

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Min
+from django.db.models import F, Min
 from django.db.models.functions import Now
 
 from inference.types import Chunk
@@ -124,9 +124,12 @@ def begin_log(response: Response, events: Sequence[EncodedEvent]) -> None:
 
 
 def mark_in_progress(lease: Lease, batch: EventBatch | None) -> bool:
-    """The job has begun: its status, and the event of that unless it was told. False when the lease is lost."""
+    """The job has begun: its status, and the event of that unless it was told. False when the lease is lost.
+
+    Until a token is kept the beginning counts as lost.
+    """
     with transaction.atomic():
-        if not lease.rows().update(status=Status.IN_PROGRESS):
+        if not lease.rows().update(status=Status.IN_PROGRESS, losses=F("losses") + 1):
             return False
         if batch is not None:
             EventBatch.objects.bulk_create([batch], ignore_conflicts=True)
@@ -197,7 +200,8 @@ def read_page(response: int, first: int) -> Page:
         events += decode_batch(batch.data)[max(0, first - batch.first) :]
         is_end = batch.is_end
     if not events:
-        is_end = EventBatch.objects.filter(response_id=response, is_end=True).exists()
+        # Only an end that was read before: one that was kept since our look is still to be read.
+        is_end = EventBatch.objects.filter(response_id=response, is_end=True, last__lt=first).exists()
     return Page(events, is_end=is_end)
 
 

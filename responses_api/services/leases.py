@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Case, F, IntegerField, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from responses_api.models import Response
@@ -33,7 +33,7 @@ def lease_seconds() -> timedelta:
 
 
 MAX_LOSSES = 3
-"""A job that so many workers in a row have lost, without a new token that was kept, fails."""
+"""A job that so many workers in a row have begun and lost, without a new token that was kept, fails."""
 
 # One statement, since every request waits for it. What a worker needs of a row comes back with the claim.
 #
@@ -94,13 +94,15 @@ def release_lease(lease: Lease, *, pause: bool = False) -> bool:
 
     With a ``pause`` nobody claims it for as long as a lease holds.
     """
-    return bool(lease.rows().update(worker="", lease_until=Now() + lease_seconds() if pause else None))
+    until = Now() + lease_seconds() if pause else None
+    # It was begun for nothing, but not lost.
+    losses = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
+    return bool(lease.rows().update(worker="", lease_until=until, losses=losses))
 
 
 def release_as_lost(lease: Lease) -> bool:
     """The same for a job that went wrong here; False also when that has happened too often."""
-    rows = lease.rows().filter(losses__lt=MAX_LOSSES - 1)
-    return bool(rows.update(worker="", lease_until=None, losses=F("losses") + 1))
+    return bool(lease.rows().filter(losses__lt=MAX_LOSSES).update(worker="", lease_until=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from datetime import timedelta
 import structlog
 from django.conf import settings
 from django.db import Error as DatabaseError
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from responses_api.counting import JOBS_RECOVERED, count
@@ -52,14 +52,13 @@ def recover_background_jobs() -> bool:
     """
     lost = Q(lease_until__lt=Now()) & ~Q(worker="")
     jobs = Response.objects.filter(background=True, status__in=ACTIVE)
-    freed = jobs.filter(lost, cancel_requested_at=None, losses__lt=MAX_LOSSES - 1).update(
-        worker="", lease_until=None, losses=F("losses") + 1
-    )
+    freed = jobs.filter(lost, cancel_requested_at=None, losses__lt=MAX_LOSSES).update(worker="", lease_until=None)
     count(JOBS_RECOVERED, freed)
     cancelled = jobs.filter(lost | Q(worker=""), cancel_requested_at__isnull=False)
     for pk in cancelled.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="cancelled")
-    for pk in jobs.filter(lost, cancel_requested_at=None).values_list("pk", flat=True)[:ENDED_AT_ONCE]:
+    too_often = jobs.filter(lost, cancel_requested_at=None, losses__gte=MAX_LOSSES)
+    for pk in too_often.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
     for pk in overdue_rows(jobs.filter(worker=""))[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": INTERRUPTED["timeout"]})

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db.models.functions import Now
@@ -24,6 +25,7 @@ from responses_api.services.event_log import (
     decoded_events,
     expire_event_logs,
     mark_in_progress,
+    read_page,
     stream_is_kept,
 )
 from responses_api.services.leases import Lease, claim_responses, release_lease
@@ -81,19 +83,21 @@ def test_a_lost_job_is_freed_for_the_next_worker(someone: Conversationalist) -> 
     assert recover_background_jobs()
     assert not recover_background_jobs()
     (again,) = claim()
-    assert (again.pk, again.attempt, again.losses) == (lost.pk, 2, 1)
+    assert (again.pk, again.attempt, again.losses) == (lost.pk, 2, 0)
     assert Response.objects.get(pk=held.pk).attempt == 1
 
 
 def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) -> None:
     """After three losses without a new token; what its readers have seen open is closed."""
     row = queue(someone)
-    for loss in range(3):
+    for loss in range(5):
         (claimed,) = claim()
         if loss == 0:
             begin(claimed, "so far")
+        elif loss != 2:  # when it was only claimed
+            assert mark_in_progress(lease_of(claimed), None)
         lose(claimed)
-        assert recover_background_jobs() == (loss < 2)
+        assert recover_background_jobs() == (loss < 4)
     ended = Response.objects.get(pk=row.pk)
     assert ended.status == "failed"
     final = wire_response(ended)
@@ -188,3 +192,23 @@ def test_a_project_goes_with_its_jobs(someone: Conversationalist) -> None:
     delete_project(project=someone.caller.project)
     assert not EventBatch.objects.exists()
     assert not Checkpoint.objects.exists()
+
+
+def test_an_end_that_is_kept_meanwhile_is_still_read(someone: Conversationalist) -> None:
+    """Between the look for events and the look for the end another process may keep the last event."""
+    row = queue(someone)
+    looks: list[dict[str, Any]] = []
+
+    def end_meanwhile(*arguments: Any, **fields: Any) -> Any:
+        if "is_end" in fields and not looks:
+            looks.append(fields)
+            assert end_unheld(row.pk, outcome="cancelled")
+        return find(*arguments, **fields)
+
+    find = EventBatch.objects.filter
+    with patch.object(EventBatch.objects, "filter", end_meanwhile):
+        page = read_page(row.pk, 2)
+    assert looks
+    assert (page.events, page.is_end) == ([], False)
+    assert [kind for kind, _ in read_page(row.pk, 2).events] == ["error"]
+    assert read_page(row.pk, 3).is_end

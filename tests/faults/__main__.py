@@ -1,0 +1,53 @@
+"""python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison] [--jobs 200] [--seed N]"""
+
+import argparse
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from .cancel import run_cancel
+from .cases import Case
+from .fairness import run_fairness
+from .kill import run_kill, run_rolling
+from .outage import run_outage
+from .poison import run_poison
+from .realmodel import run_realmodel
+
+SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
+    "kill": run_kill,
+    "rolling": run_rolling,
+    "realmodel": run_realmodel,
+    "outage": run_outage,
+    "cancel": run_cancel,
+    "fairness": run_fairness,
+    "poison": run_poison,
+}
+
+
+def main() -> int:
+    """Run what is named, all by default; 1 when anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *SCRIPTS], default=[], metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    options = parser.parse_args()
+    work = Path(tempfile.mkdtemp(prefix="faults-"))
+    print(f"seed {options.seed}, servers and their logs in {work}", flush=True)
+    good = True
+    for name in options.names or SCRIPTS:
+        started = time.monotonic()
+        try:
+            for case in SCRIPTS[name](work / name, jobs=options.jobs, seed=options.seed):
+                print(case, f"({time.monotonic() - started:.0f} s)", flush=True)
+                good = good and not case.faults
+        except (AssertionError, OSError) as error:
+            print(f"{name}: broke off: {error!r}", flush=True)
+            good = False
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
