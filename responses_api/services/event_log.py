@@ -15,7 +15,7 @@ from inference.types import Chunk
 from responses_api.models import Checkpoint, EventBatch, Response, Status
 from responses_api.models.response import ACTIVE
 from responses_api.streaming import EncodedEvent
-from responses_api.streaming.chunk_record import encode_chunks
+from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
 
 from .leases import Lease
 
@@ -89,7 +89,7 @@ class Flush:
 
     @property
     def has_tokens(self) -> bool:
-        return any(batch.chunks for batch in self.batches)
+        return any(holds_tokens(batch.chunks) for batch in self.batches)
 
 
 def append_batches(flushes: Sequence[Flush]) -> set[Lease]:

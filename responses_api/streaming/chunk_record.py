@@ -23,6 +23,11 @@ def decode_chunks(text: str) -> list[Chunk]:
     return [_chunk(record) for record in orjson.loads(text)] if text else []
 
 
+def holds_tokens(text: str) -> bool:
+    """Whether any of these chunks has tokens: a beginning alone has none. A string in JSON can't have such quotes."""
+    return '"tokens":' in text
+
+
 def _record(chunk: Chunk) -> dict[str, Any]:
     record: dict[str, Any] = {}
     if chunk.text:

@@ -19,6 +19,7 @@ NO_TOKEN = "[[wait: 600]]never"
 LOSSES = 3
 FOREGROUND_SECONDS = 10.0
 STEP_SECONDS = 60.0
+HELD_SECONDS = 1.0
 
 
 def poison_case(place: Place) -> Case:
@@ -27,17 +28,23 @@ def poison_case(place: Place) -> Case:
     client = place.server.client(web=place.server.web - 1)
     job = client.responses.create(model=MODEL, input=NO_TOKEN, background=True)
     started = time.monotonic()
+    stood: list[tuple[Any, ...]] = []
     for attempt in range(1, LOSSES + 1):
-        if not wait_until(lambda n=attempt: runs_attempt(place, job.id, n)):  # type: ignore[misc]
+        if not wait_until(lambda n=attempt: was_begun(place, job.id, n)):  # type: ignore[misc]
             case.faults.append(f"after {attempt - 1} losses it never ran again: {standing(place, job.id)}")
             return case
-        time.sleep(0.2)
+        # The status is that of the run before: give this one time to begin, for only then its loss counts.
+        time.sleep(HELD_SECONDS)
+        stood.append(standing(place, job.id))
         if place.is_embedded:
             place.server.kill()
             place.server.start()
         else:
             for pid in place.processes("worker"):
                 kill(pid)
+    if not wait_until(lambda: standing(place, job.id)[0] not in ("queued", "in_progress")):
+        case.faults.append(f"after {LOSSES} losses it still runs: {standing(place, job.id)}; before the kills: {stood}")
+        return case
     client = place.server.client(web=place.server.web - 1)
     events = read_events(place, f"/responses/{job.id}?stream=true")
     case.figures += [f"{LOSSES} workers lost", f"over after {time.monotonic() - started:.0f} s"]
@@ -98,8 +105,14 @@ def events_of(place: Place, payload: dict[str, Any]) -> Iterator[dict[str, Any]]
 def read_events(place: Place, path: str) -> list[dict[str, Any]]:
     """The events of a stream, to its end."""
     url = place.server.urls[-1] + path
+    deadline = time.monotonic() + STEP_SECONDS
+    events = []
     with httpx.stream("GET", url, timeout=STEP_SECONDS) as answer:
-        return list(parsed(answer))
+        for line in answer.iter_lines():  # pings keep a stream that does not end open for ever
+            if line.startswith("data: {"):
+                events.append(orjson.loads(line.removeprefix("data: ")))
+            assert time.monotonic() < deadline, f"the stream did not end: {[event['type'] for event in events]}"
+    return events
 
 
 def parsed(answer: httpx.Response) -> Iterator[dict[str, Any]]:
@@ -119,10 +132,10 @@ def wait_until(condition: Callable[[], bool]) -> bool:
     return False
 
 
-def runs_attempt(place: Place, response: str, attempt: int) -> bool:
-    """Whether a job's so-manieth attempt has begun."""
-    status, worker, number, _ = standing(place, response)
-    return status == "in_progress" and worker != "" and number == attempt
+def was_begun(place: Place, response: str, times: int) -> bool:
+    """Whether a job was begun so often, and is held: a claim that was lost before counts for nothing."""
+    status, worker, _, begun = standing(place, response)
+    return status == "in_progress" and worker != "" and begun == times
 
 
 def standing(place: Place, response: str) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from inference.types import Chunk, TokenLogprob
 from responses_api.streaming import Event, ResponseBuilder
-from responses_api.streaming.chunk_record import decode_chunks, encode_chunks
+from responses_api.streaming.chunk_record import decode_chunks, encode_chunks, holds_tokens
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 from tests.streaming.steps import STEPS, Call, Steps, take
 from tests.streaming.test_builder_properties import OUTCOMES, base, finish, seal
@@ -34,6 +34,7 @@ def test_chunks_are_kept_as_they_were(chunks: list[Chunk], cached: int) -> None:
     """But for how they finish: what is kept can be gone on with."""
     chunks = [Chunk(request_id="", started=True, cached_tokens=cached), *chunks]
     assert decode_chunks(encode_chunks(chunks)) == chunks
+    assert holds_tokens(encode_chunks(chunks)) == any(chunk.tokens for chunk in chunks)
     assert decode_chunks(encode_chunks([])) == []
 
 
