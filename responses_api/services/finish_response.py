@@ -61,7 +61,8 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
     store is one that says so.
     """
     with transaction.atomic():
-        row = lease.rows().select_for_update().first()
+        # With the time by the database's clock: a worker's may be wrong, and expiry is told from it.
+        row = lease.rows().select_for_update().annotate(now=Now()).first()
         if row is None:
             return False
         status = Status(ending.response["status"])
@@ -121,9 +122,9 @@ def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, chang
         worker="",
         lease_until=None,
         reader="",
-        completed_at=Now(),
+        completed_at=row.now,  # type: ignore[attr-defined]
         expires_at=expiry(row),
-        used_at=Now(),
+        used_at=row.now,  # type: ignore[attr-defined]
         input_tokens=ending.input_tokens,
         cached_tokens=ending.cached_tokens,
         output_tokens=ending.output_tokens,
@@ -167,7 +168,7 @@ def record_usage(row: Response, status: Status, ending: Ending) -> None:
         response_id=row.public_id,
         model=row.model,
         status=status,
-        created_at=ending.completed_at,
+        created_at=row.now,  # type: ignore[attr-defined]
         input_tokens=ending.input_tokens + ending.spent.input,
         cached_tokens=ending.cached_tokens + ending.spent.cached,
         output_tokens=ending.output_tokens + ending.spent.output,
