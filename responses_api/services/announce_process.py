@@ -33,10 +33,11 @@ def announce_process(announcement: Announcement) -> None:
         "waiting": announcement.waiting,
         "offers": announcement.offers,
     }
-    if not Process.objects.filter(pk=announcement.id).update(**values):
-        Process.objects.create(
-            id=announcement.id, kind=announcement.kind, host=socket.gethostname(), pid=os.getpid(), **values
-        )
+    mine = Process.objects.filter(pk=announcement.id)
+    if not mine.update(**values):
+        about = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid()}
+        # Two threads of a process may find that there is no row yet.
+        Process.objects.bulk_create([Process(id=announcement.id, **about, **values)], ignore_conflicts=True)
     publish_counts()
 
 

@@ -11,6 +11,8 @@ from tests.faults.kill import kill_case
 from tests.faults.places import PLACES, Place
 from tests.faults.poison import poison_case
 
+pytestmark = pytest.mark.timeout(400)  # workers are started again and again
+
 SEED = 7
 
 
