@@ -4,8 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.conftest import running
+from tests.live.conftest import migrated_database, migrated_file, running
 from tests.live.server import LiveServer
+
+__all__ = ["migrated_database", "migrated_file", "server"]  # fixtures
 
 
 @pytest.fixture(scope="session", params=["embedded", "team"])
