@@ -340,7 +340,7 @@ class Batch:
                 if self._prefix_cache.insert(sequence.request.cache_scope, tokens, cache):
                     read = min(len(tokens), len(sequence.request.prompt))
                     sequence.written = max(0, read - sequence.cached)
-        except Exception:
+        except Exception:  # the cache is a help only: the answer is whole without it
             log.exception("a sequence's state can't be kept")
 
     def _new_generator(self) -> Any:

@@ -174,7 +174,7 @@ class MlxEngine:
             return
         try:
             self._sink(chunks)
-        except Exception:
+        except Exception:  # the engine outlives a fault of its caller
             log.exception("the engine's sink raised; its chunks are lost")
 
 

@@ -178,7 +178,7 @@ class ScriptedEngine:
     def _run(self) -> None:
         try:
             self._loop()
-        except Exception:
+        except Exception:  # every live sequence still gets its last chunk
             log.exception("the scripted engine stopped")
             self._scheduler.close()
             ended = [
@@ -242,5 +242,5 @@ class ScriptedEngine:
             return
         try:
             self._sink(chunks)
-        except Exception:
+        except Exception:  # the engine outlives a fault of its caller
             log.exception("the engine's sink raised; its chunks are lost")

@@ -71,7 +71,7 @@ def try_to_end(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> None
         end_unheld(pk, outcome=outcome, fault=fault)
     except DatabaseError:
         raise
-    except Exception:
+    except Exception:  # another version's row, say: the next one must be ended
         log.exception("job.not_ended", row=pk)
 
 

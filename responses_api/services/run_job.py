@@ -190,7 +190,7 @@ class JobGeneration(Generation):
             self._first_token_ms = self._age_ms()
         try:
             events = [encode_event(event) for event in self._writer.feed(new)] if self._writer is not None else []
-        except Exception:
+        except Exception:  # raised again: but the log must have no gap
             self._give_up(FAULT, "fault")
             raise
         if any(is_oversized(event) for event in events):

@@ -98,7 +98,7 @@ class WebProcess:
                 await in_database_thread(recover_background_jobs)
             except DatabaseError as error:
                 log.warning("web.heartbeat_failed", error=str(error))
-            except Exception:
+            except Exception:  # without the next beat this process counts as gone
                 log.exception("web.heartbeat_failed")
 
 

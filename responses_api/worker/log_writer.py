@@ -148,7 +148,7 @@ class LogWriter:
                     # What is not kept is generated again by whoever takes the job.
                     return {flush.lease for flush in flushes}
                 time.sleep(RETRY_SECONDS)
-            except Exception:
+            except Exception:  # the thread writes for all jobs, and must live
                 if len(flushes) > 1:
                     # One of them can't be written, and the others must not suffer.
                     return {lease for flush in flushes for lease in self._append([flush])}

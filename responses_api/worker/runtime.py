@@ -170,7 +170,7 @@ class GenerationWorker:
             self._claim_waiting()
         except DatabaseError as error:
             log.warning("worker.claim_failed", error=str(error))
-        except Exception:
+        except Exception:  # a thread of the pool: nobody else would hear of it
             log.exception("worker.claim_failed")
 
     def _claim_waiting(self) -> None:
@@ -249,7 +249,7 @@ class GenerationWorker:
     def _try_to_begin(self, row: Response, run: Generation) -> None:
         try:
             with_fresh_connection(self._begin, row, run)
-        except Exception:
+        except Exception:  # whatever it was, the others must begin
             log.exception("worker.begin_failed", response=row.public_id)
             self._forget(run)
 
@@ -290,7 +290,7 @@ class GenerationWorker:
         except DatabaseError as error:
             log.warning("worker.prepare_failed", response=run.lease.public_id, error=str(error))
             self._refuse(run, Overloaded("The server's database can't be reached at the moment. Try again."))
-        except Exception:
+        except Exception:  # the client is told, whatever it was
             log.exception("worker.prepare_failed", response=run.lease.public_id)
             self._refuse(run, ServerError("The server failed to prepare this request."))
         else:
@@ -379,7 +379,7 @@ class GenerationWorker:
                     continue
                 try:
                     finish = run.feed(mine)
-                except Exception:
+                except Exception:  # one response must not stop the pump of all
                     log.exception("worker.feed_failed", response=run.lease.public_id)
                     self._cancel(run, "fault")
                     finish = "error" if mine[-1].finish is not None else None
@@ -391,7 +391,7 @@ class GenerationWorker:
     def _try_to_end(self, run: Generation, finish: Finish, error: str) -> None:
         try:
             self._end(run, finish, error)
-        except Exception:
+        except Exception:  # its future is not read, and its slot must be free
             log.exception("worker.end_failed", response=run.lease.public_id)
             self._forget(run)
 
@@ -415,7 +415,7 @@ class GenerationWorker:
     def _close(self, run: Generation, finish: Finish, error: str) -> None:
         try:
             with_fresh_connection(run.close, finish, error=error)
-        except Exception:
+        except Exception:  # its slot must be free all the same
             log.exception("worker.close_failed", response=run.lease.public_id)
         finally:
             self._forget(run)
@@ -455,7 +455,7 @@ class GenerationWorker:
                     continue
                 try:
                     self._hear(message)
-                except Exception:
+                except Exception:  # the listener goes on
                     log.exception("worker.request_failed", type=message["type"])
         finally:
             await subscription.close()
@@ -480,7 +480,7 @@ class GenerationWorker:
             answer = {"type": "count.answer", "tokens": with_fresh_connection(self._count_tokens, message)}
         except ApiError as error:
             answer = {"type": "count.refused", "error": error_to_wire(error)}
-        except Exception:
+        except Exception:  # whoever asked must be answered
             log.exception("worker.count_failed")
             answer = {"type": "count.refused", "error": error_to_wire(ServerError("The server failed to count."))}
         bus.publish(message["reply"], answer)
@@ -544,7 +544,7 @@ class GenerationWorker:
                 self.wake(background=True)
             except DatabaseError as error:
                 log.warning("worker.database_unavailable", error=str(error))
-            except Exception:
+            except Exception:  # without the next beat every lease runs out
                 log.exception("worker.housekeeping_failed")
 
     def _beat(self) -> None:
