@@ -45,7 +45,7 @@ def test_a_job_s_page_says_how_it_stands(client: Client, running: Response) -> N
     Response.objects.filter(pk=running.pk).update(attempt=3, losses=2)
     page = client.get(f"{LIST}{running.pk}/change/").content.decode()
     assert "<dt>Attempts</dt><dd>3</dd>" in page
-    assert "<dt>Workers lost</dt><dd>2</dd>" in page
+    assert "<dt>Begun without a token</dt><dd>2</dd>" in page
     assert f"/admin/responses_api/process/{WORKER}/change/" in page
     assert "Lease until" in page
     assert "Cancel requested" not in page

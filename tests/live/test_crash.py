@@ -64,7 +64,7 @@ def test_a_server_told_to_stop_lets_responses_end(shape: str, request: pytest.Fi
             next(events)
         assert server.process is not None
         server.process.terminate()
-        refused = 0
+        refused = -1
         kinds = []
         for event in events:
             kinds.append(event.type)
