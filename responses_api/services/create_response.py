@@ -35,10 +35,12 @@ from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, ref
 from .take_input import take_input
 from .touch_store import touch_conversation, touch_response
 
-COUNT_ACTIVE = """
-    SELECT COUNT(*), COALESCE(SUM(size), 0), COUNT(*) FILTER (WHERE priority = 1),
-        COUNT(*) FILTER (WHERE priority = 1 AND key_id = %s)
-    FROM responses_api_response WHERE status IN (%s, %s)
+# Each by an index alone, as every request waits for the first.
+COUNT_INTERACTIVE = "SELECT COUNT(*) FROM responses_api_response WHERE status IN (%s, %s) AND priority = 0"
+SUM_ACTIVE = "SELECT COALESCE(SUM(size), 0) FROM responses_api_response WHERE status IN (%s, %s)"
+COUNT_JOBS = """
+    SELECT COUNT(*), COUNT(*) FILTER (WHERE key_id = %s) FROM responses_api_response
+    WHERE status IN (%s, %s) AND priority = 1
 """
 
 
@@ -206,14 +208,19 @@ def refuse_when_full(*, stored: int = 0, background: bool = False, key: ApiKey |
     ``stored`` is the size in bytes of a request whose response is to be stored.
     """
     with connection.cursor() as cursor:
-        cursor.execute(COUNT_ACTIVE, [None if key is None else key.pk, *ACTIVE])
-        active, octets, jobs, own_jobs = cursor.fetchone()
-    if background:
-        refuse_job_when_full(jobs=jobs, own_jobs=own_jobs if key is not None else 0)
-    elif active - jobs >= settings.RESPONSES_MAX_QUEUE + live_fleet().slots:
-        raise Overloaded("The server's queue is full. Try again in a few seconds.")
-    if stored:
-        refuse_when_jobs_fill_the_store(active=int(octets), request=stored)
+        if background:
+            cursor.execute(COUNT_JOBS, [None if key is None else key.pk, *ACTIVE])
+            jobs, own_jobs = cursor.fetchone()
+            refuse_job_when_full(jobs=jobs, own_jobs=own_jobs)
+        else:
+            cursor.execute(COUNT_INTERACTIVE, ACTIVE)
+            (waiting,) = cursor.fetchone()
+            if waiting >= settings.RESPONSES_MAX_QUEUE + live_fleet().slots:
+                raise Overloaded("The server's queue is full. Try again in a few seconds.")
+        if stored and settings.RESPONSES_STORE_MAX_BYTES is not None:
+            cursor.execute(SUM_ACTIVE, ACTIVE)
+            (octets,) = cursor.fetchone()
+            refuse_when_jobs_fill_the_store(active=int(octets), request=stored)
 
 
 def refuse_job_when_full(*, jobs: int, own_jobs: int) -> None:

@@ -35,57 +35,64 @@ def lease_seconds() -> timedelta:
 MAX_LOSSES = 3
 """A job that so many workers in a row have begun and lost, without a new token that was kept, fails."""
 
-# One statement, since every request waits for it. What a worker needs of a row comes back with the claim.
-#
+# One statement, and for interactive requests no more than it needs, since each waits for it. What a worker needs of a
+# row comes back with the claim.
+CLAIM = """
+    UPDATE responses_api_response
+    SET worker = %s, attempt = attempt + 1, lease_until = {lease_until}
+    WHERE id IN ({candidates} LIMIT %s {lock})
+    RETURNING id, public_id, project_id, key_id, model, priority, background, stream, parent_id, request, body,
+        created_at, worker, attempt, losses, cancel_requested_at
+"""
+
+INTERACTIVE = """
+    SELECT job.id FROM responses_api_response job
+    WHERE job.status = 'queued' AND job.worker = '' AND job.priority = 0 AND job.model IN ({models})
+    ORDER BY job.id
+"""
+
 # Projects take turns: a project's n-th waiting row comes before another's (n+1)-th, and what it has running counts as
 # gone before. The rows are locked in a query without a window, as PostgreSQL wants it, and looked at again there: they
 # may have been claimed between the two looks.
-CLAIM = """
-    WITH held AS (
-        SELECT project_id, COUNT(*) AS rows FROM responses_api_response
-        WHERE status IN ('queued', 'in_progress') AND worker <> '' AND priority = %s GROUP BY project_id
-    ), waiting AS (
-        SELECT id, project_id, ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY id) AS place
-        FROM responses_api_response
-        WHERE status IN ('queued', 'in_progress') AND worker = '' AND priority = %s AND model IN ({models})
-            AND (lease_until IS NULL OR lease_until < {now})
-    ), turn AS (
-        SELECT waiting.id, waiting.place + COALESCE(held.rows, 0) AS number
-        FROM waiting LEFT JOIN held ON held.project_id = waiting.project_id
-    )
-    UPDATE responses_api_response
-    SET worker = %s, attempt = attempt + 1, lease_until = {lease_until}
-    WHERE id IN (
-        SELECT job.id FROM responses_api_response job JOIN turn ON turn.id = job.id
-        WHERE job.worker = '' AND job.status IN ('queued', 'in_progress')
-        ORDER BY turn.number, job.id LIMIT %s {lock}
-    )
-    RETURNING id, public_id, project_id, key_id, model, priority, background, stream, parent_id, request, body,
-        created_at, worker, attempt, losses, cancel_requested_at
+BACKGROUND = """
+    SELECT job.id FROM responses_api_response job JOIN (
+        SELECT waiting.id, COALESCE(held.rows, 0)
+            + ROW_NUMBER() OVER (PARTITION BY waiting.project_id ORDER BY waiting.id) AS number
+        FROM responses_api_response waiting LEFT JOIN (
+            SELECT project_id, COUNT(*) AS rows FROM responses_api_response
+            WHERE status IN ('queued', 'in_progress') AND worker <> '' AND priority = 1 GROUP BY project_id
+        ) held ON held.project_id = waiting.project_id
+        WHERE waiting.status IN ('queued', 'in_progress') AND waiting.worker = '' AND waiting.priority = 1
+            AND waiting.model IN ({models}) AND (waiting.lease_until IS NULL OR waiting.lease_until < {now})
+    ) turn ON turn.id = job.id
+    WHERE job.worker = '' AND job.status IN ('queued', 'in_progress')
+    ORDER BY turn.number, job.id
 """
 
 
 def claim_responses(*, worker: str, models: Sequence[str], limit: int, background: bool = False) -> list[Response]:
     """Claim up to ``limit`` waiting rows of these models, either interactive or background ones.
 
-    The project that has least running comes first, and of a project's rows the oldest.
+    The oldest interactive ones come first. Of background jobs, those of the project that has least running, and of a
+    project's the oldest.
     """
     if not models:
         return []
     postgresql = connection.vendor == "postgresql"
+    candidates = BACKGROUND if background else INTERACTIVE
     statement = CLAIM.format(
-        now="STATEMENT_TIMESTAMP()" if postgresql else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')",
+        candidates=candidates.format(
+            models=", ".join(["%s"] * len(models)),
+            now="STATEMENT_TIMESTAMP()" if postgresql else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')",
+        ),
         lease_until=(
             "STATEMENT_TIMESTAMP() + make_interval(secs => %s)"
             if postgresql
             else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW', %s || ' seconds')"
         ),
-        models=", ".join(["%s"] * len(models)),
         lock="FOR UPDATE OF job SKIP LOCKED" if postgresql else "",
     )
-    priority = int(background)
-    seconds = settings.RESPONSES_LEASE_SECONDS
-    rows = Response.objects.raw(statement, [priority, priority, *models, worker, seconds, limit])
+    rows = Response.objects.raw(statement, [worker, settings.RESPONSES_LEASE_SECONDS, *models, limit])
     return sorted(rows, key=lambda row: row.pk)
 
 
