@@ -131,8 +131,8 @@ def renew_leases(*, worker: str, rows: Collection[int]) -> Held:
     """
     held = Response.objects.filter(worker=worker, pk__in=rows, status__in=ACTIVE)
     with transaction.atomic():
-        # In the order in which the event log's writer locks them.
-        list(held.select_for_update(no_key=True).order_by("pk").values_list("pk"))
+        # Jobs in the order in which the event log's writer locks them.
+        list(held.filter(background=True).select_for_update(no_key=True).order_by("pk").values_list("pk"))
         held.update(lease_until=Now() + lease_seconds())
     found = list(held.values_list("pk", "attempt", "cancel_requested_at"))
     return Held(
