@@ -1,4 +1,5 @@
-"""python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison] [--jobs 200] [--seed N]"""
+"""python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison]
+[clocks] [messages] [frozen] [--jobs 200] [--seed N]"""
 
 import argparse
 import random
@@ -11,6 +12,7 @@ from pathlib import Path
 from .cancel import run_cancel
 from .cases import Case
 from .fairness import run_fairness
+from .fencing import run_clocks, run_frozen, run_messages
 from .kill import run_kill, run_rolling
 from .outage import run_outage
 from .poison import run_poison
@@ -24,6 +26,9 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "cancel": run_cancel,
     "fairness": run_fairness,
     "poison": run_poison,
+    "clocks": run_clocks,
+    "messages": run_messages,
+    "frozen": run_frozen,
 }
 
 

@@ -5,6 +5,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -18,7 +19,7 @@ TRIES = 9
 TIMES = 1.5
 FIRST = 16
 TOKENS = 60
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "RESPONSES_SCRIPTED_TOKEN_SECONDS": "0.02",
     "RESPONSES_BATCH_SIZE": "8",
     "RESPONSES_LEASE_SECONDS": "6",

@@ -5,14 +5,17 @@ import random
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
+from typing import Any
 
 from .cases import Case
 from .places import PLACES, Missing, Place, kill
 from .readers import Clients, follow_all, report
 from .work import some_work
 
+Trouble = Callable[[asyncio.Event], Coroutine[Any, Any, int]]
+"""What goes on until its event says that all is over; how often it happened."""
 LIMIT_SECONDS = 600.0
 START_SECONDS = 60.0
 
@@ -94,44 +97,69 @@ def check_log(case: Case, place: Place) -> None:
         case.faults.append(f"the log has {len(lines)} errors, such as {kinds[:3]}")
 
 
-def kill_case(place: Place, *, jobs: int, tokens: int, seconds: tuple[float, float], seed: int) -> Case:
-    """Kill workers, or the whole server where it is one process."""
-    case = Case(f"kill, {place.name}")
+def race(
+    name: str,
+    place: Place,
+    *,
+    jobs: int,
+    tokens: int,
+    seed: int,
+    trouble: Trouble,
+    count: str,
+    may_break: bool = False,
+    spread: float = 0,
+) -> Case:
+    """Run jobs whose readers come and go while there is trouble: all must be finished, and each stream whole.
+
+    ``count`` says what is counted of the trouble.
+    """
+    case = Case(f"{name}, {place.name}")
     chance = random.Random(seed)
-    clients = Clients(server=place.server, chance=chance, may_break=place.is_embedded)
+    clients = Clients(server=place.server, chance=chance, may_break=may_break)
     works = [some_work(number, chance, tokens=tokens) for number in range(jobs)]
-    killed = 0
+    times = 0
 
     async def meanwhile(over: asyncio.Event) -> None:
-        nonlocal killed
-        killed = await kill_at_random(place, random.Random(seed), over, seconds)
+        nonlocal times
+        times = await trouble(over)
 
-    readings = asyncio.run(follow_all(clients, works, limit=LIMIT_SECONDS, meanwhile=meanwhile))
+    readings = asyncio.run(follow_all(clients, works, limit=LIMIT_SECONDS, meanwhile=meanwhile, spread_seconds=spread))
     report(case, clients, readings)
-    case.figures.insert(1, f"{killed} kills")
+    case.figures.insert(1, f"{times} {count}")
+    case.check(times > 0, "all was over before anything was tried")
     check_rows(case, place, jobs, unknown=clients.unknown)
     check_log(case, place)
-    case.check(killed > 0, "all was over before anything was killed")
     return case
+
+
+def kill_case(place: Place, *, jobs: int, tokens: int, seconds: tuple[float, float], seed: int) -> Case:
+    """Kill workers, or the whole server where it is one process."""
+    chance = random.Random(seed)
+    return race(
+        "kill",
+        place,
+        jobs=jobs,
+        tokens=tokens,
+        seed=seed,
+        trouble=lambda over: kill_at_random(place, chance, over, seconds),
+        count="kills",
+        may_break=place.is_embedded,
+    )
 
 
 def rolling_case(place: Place, *, jobs: int, tokens: int, rounds: int, seed: int) -> Case:
     """Tell every process in turn to stop, as a deployment does."""
-    case = Case(f"rolling restart, {place.name}")
-    chance = random.Random(seed)
-    clients = Clients(server=place.server, chance=chance, may_break=True)
-    works = [some_work(number, chance, tokens=tokens) for number in range(jobs)]
-    stopped = 0
-
-    async def meanwhile(over: asyncio.Event) -> None:
-        nonlocal stopped
-        stopped = await stop_in_turn(place, over, rounds)
-
-    readings = asyncio.run(follow_all(clients, works, limit=LIMIT_SECONDS, meanwhile=meanwhile, spread_seconds=5))
-    report(case, clients, readings)
-    case.figures.insert(1, f"{stopped} processes stopped")
-    check_rows(case, place, jobs, unknown=clients.unknown)
-    check_log(case, place)
+    case = race(
+        "rolling restart",
+        place,
+        jobs=jobs,
+        tokens=tokens,
+        seed=seed,
+        trouble=lambda over: stop_in_turn(place, over, rounds),
+        count="processes stopped",
+        may_break=True,
+        spread=5,
+    )
     lost = place.rows("SELECT COUNT(*) FROM responses_api_response WHERE losses > 0")[0][0]
     case.check(lost == 0, f"{lost} jobs were lost by their worker instead of handed over")
     wrong = [line for line in place.log_lines(" ended with status ") if " ended with status 0;" not in line]

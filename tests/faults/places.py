@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +24,7 @@ from tests.services import find_postgres, fresh_database, listens
 
 AMQP_URL = os.environ.get("TEST_AMQP_URL", "amqp://guest:guest@127.0.0.1:5672//")
 SERVICE_SECONDS = 30
+HOUR = 3600
 SETTINGS = {
     "RESPONSES_BACKGROUND_MAX_JOBS": "5000",
     "RESPONSES_STREAM_READERS": "5000",
@@ -43,6 +44,8 @@ class Place:
     name: str
     server: LiveServer
     database_url: str = ""
+    beside: list[LiveServer] = field(default_factory=list)
+    """Teams without web processes, each with one worker that is given other settings."""
     _connection: Any = field(default=None, repr=False)
 
     @property
@@ -59,17 +62,17 @@ class Place:
 
     def processes(self, kind: str) -> list[int]:
         """The process ids of the team's `web` or `worker` processes; of the embedded shape its one process."""
-        assert self.server.process is not None
+        running = [server.process.pid for server in (self.server, *self.beside) if server.process is not None]
         if self.is_embedded:
-            return [self.server.process.pid]
-        found = run("pgrep", "-P", str(self.server.process.pid), check=False)
+            return running
+        found = run("pgrep", "-P", ",".join(map(str, running)), check=False)
         word = {"web": "manage.py web", "worker": "celery"}[kind]
         return [pid for pid in map(int, found.split()) if word in run("ps", "-o", "command=", "-p", pid, check=False)]
 
     def log_lines(self, *words: str) -> list[str]:
-        """The lines of its log that hold any of these words."""
-        lines = self.server.log.read_text(encoding="utf-8", errors="replace").splitlines()
-        return [line for line in lines if any(word in line for word in words)]
+        """The lines of its logs that hold any of these words."""
+        logs = [server.log.read_text(encoding="utf-8", errors="replace") for server in (self.server, *self.beside)]
+        return [line for text in logs for line in text.splitlines() if any(word in line for word in words)]
 
 
 def run(*command: object, check: bool = True) -> str:
@@ -83,15 +86,19 @@ def run(*command: object, check: bool = True) -> str:
 @contextmanager
 def started(place: Place) -> Iterator[Place]:
     """Run it; at the end it must stop in order."""
-    place.server.data_dir.mkdir(parents=True, exist_ok=True)
-    place.server.start()
+    servers = [*place.beside, place.server]  # which is ready only when there is a worker
     try:
+        for server in servers:
+            server.start()
+        wait_for_workers(place)
         yield place
     except BaseException:
-        place.server.kill()
+        for server in servers:
+            if server.process is not None:
+                server.kill()
         raise
-    status = place.server.stop()
-    assert status == 0, f"the server ended with status {status}"
+    statuses = [server.stop() for server in reversed(servers)]
+    assert not any(statuses), f"the servers ended with statuses {statuses}"
 
 
 @contextmanager
@@ -103,22 +110,23 @@ def embedded_place(work: Path, **settings: str) -> Iterator[Place]:
 
 
 @contextmanager
-def redis_place(work: Path, *, web: int = 2, workers: int = 2, **settings: str) -> Iterator[Place]:
-    """A team on PostgreSQL and Redis."""
+def redis_place(
+    work: Path, *, web: int = 2, workers: int = 2, beside: Sequence[dict[str, str]] = (), **settings: str
+) -> Iterator[Place]:
+    """A team on PostgreSQL and Redis, with another worker for each of the settings ``beside``."""
     with database() as url, own_redis() as redis:
         server = team(work, redis.url, url, web=web, workers=workers, **settings)
-        with started(Place(name="PostgreSQL + Redis", server=server, database_url=url)) as place:
+        others = [team(work, redis.url, url, web=0, workers=1, **server.settings | other) for other in beside]
+        with started(Place(name="PostgreSQL + Redis", server=server, database_url=url, beside=others)) as place:
             yield place
 
 
 @contextmanager
-def rabbit_place(work: Path, *, web: int = 2, workers: int = 2, **settings: str) -> Iterator[Place]:
-    """A team on PostgreSQL whose workers are woken through RabbitMQ."""
-    with virtual_host() as broker, database() as url, own_redis() as redis:
-        settings = {"RESPONSES_BROKER_URL": broker, **settings}
-        server = team(work, redis.url, url, web=web, workers=workers, **settings)
-        with started(Place(name="PostgreSQL + RabbitMQ", server=server, database_url=url)) as place:
-            yield place
+def rabbit_place(work: Path, **sizes_and_settings: Any) -> Iterator[Place]:
+    """The same, but its workers are woken through RabbitMQ."""
+    with virtual_host() as broker, redis_place(work, RESPONSES_BROKER_URL=broker, **sizes_and_settings) as place:
+        place.name = "PostgreSQL + RabbitMQ"
+        yield place
 
 
 PLACES: dict[str, Callable[..., AbstractContextManager[Place]]] = {
@@ -276,6 +284,35 @@ def own_postgres() -> Iterator[OwnPostgres]:
             postgres.stop()
     finally:
         shutil.rmtree(directory, ignore_errors=True)
+
+
+def wrong_clock(seconds: int) -> dict[str, str]:
+    """The environment of a process whose clock is wrong by so many seconds."""
+    found = sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))
+    if not found:
+        raise Missing("needs libfaketime")
+    return {
+        "LD_PRELOAD": str(found[0]),
+        "FAKETIME": f"{seconds:+d}",
+        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+        "PYTHONPATH": str(Path(__file__).with_name("wrong_clock")),
+    }
+
+
+def wrong_clocks() -> dict[str, Any]:
+    """For ``redis_place``: its own processes are an hour ahead, of two workers beside one is an hour behind."""
+    return {"beside": [wrong_clock(-HOUR), {"LD_PRELOAD": ""}], **wrong_clock(HOUR)}
+
+
+def wait_for_workers(place: Place) -> None:
+    """Until all have announced themselves: the server is ready with one."""
+    deadline = time.monotonic() + SERVICE_SECONDS
+    while place.rows("SELECT COUNT(*) FROM responses_api_process WHERE kind = 'worker'")[0][0] < len(
+        place.processes("worker")
+    ):
+        if time.monotonic() > deadline:
+            raise AssertionError("not all workers announce themselves")
+        time.sleep(0.1)
 
 
 def wait_for_port(port: int) -> None:

@@ -1,6 +1,7 @@
 """A job that no worker survives fails, and whoever reads from a worker that died is told soon."""
 
 import concurrent.futures
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -59,9 +60,10 @@ def poison_case(place: Place) -> Case:
     return case
 
 
-def foreground_case(place: Place) -> Case:
-    """Kill the worker under a stream and under a request that waits: both are told within ten seconds."""
-    case = Case(f"a dead worker's readers, {place.name}")
+def foreground_case(place: Place, number: int = signal.SIGKILL) -> Case:
+    """Kill or freeze the worker under a stream and under a request that waits: both are told within ten seconds."""
+    name = "dead" if number == signal.SIGKILL else "frozen"
+    case = Case(f"a {name} worker's readers, {place.name}")
     ask = {"model": MODEL, "input": "[[slow: 0.05]][[tokens: 100000]]"}
     web = place.server.web - 1
     with concurrent.futures.ThreadPoolExecutor(2) as pool, place.server.http(web=web) as http:
@@ -78,8 +80,9 @@ def foreground_case(place: Place) -> Case:
         streaming = pool.submit(stream)
         first.result(STEP_SECONDS)
         killed = time.monotonic()
-        for pid in place.processes("worker"):
-            kill(pid)
+        struck = place.processes("worker")
+        for pid in struck:
+            kill(pid, number)
         answer = waiting.result(STEP_SECONDS)
         waited = time.monotonic() - killed
         streamed = streaming.result(STEP_SECONDS) - killed
@@ -90,6 +93,12 @@ def foreground_case(place: Place) -> Case:
     case.check(numbers == list(range(len(told))), f"the stream's numbers end in {numbers[-5:]}")
     case.check(answer.status_code in (500, 503), f"the request is answered {answer.status_code}: {answer.text[:200]}")
     case.check(max(streamed, waited) < FOREGROUND_SECONDS, f"a reader waited longer than {FOREGROUND_SECONDS:.0f} s")
+    if number == signal.SIGSTOP:
+        for pid in struck:
+            kill(pid, signal.SIGCONT)
+        time.sleep(HELD_SECONDS)
+        rows = place.rows("SELECT status FROM responses_api_response")
+        case.check(not rows, f"what woke up stored what its readers were told has failed: {rows}")
     return case
 
 

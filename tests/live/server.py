@@ -1,5 +1,6 @@
 """A server as users start it: `manage.py serve` or `manage.py team` as processes of their own."""
 
+import contextlib
 import itertools
 import os
 import secrets
@@ -128,7 +129,8 @@ class LiveServer:
         assert self.process is not None
         listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
         for pid in (self.process.pid, *map(int, listed.stdout.split())):
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
 
     def manage(self, *arguments: str) -> str:

@@ -7,8 +7,9 @@ import pytest
 
 from tests.faults.cancel import BATCH, cancel_case
 from tests.faults.cases import Case
+from tests.faults.fencing import check_dates, frozen_case
 from tests.faults.kill import kill_case
-from tests.faults.places import PLACES, Place
+from tests.faults.places import PLACES, Missing, Place, redis_place, wrong_clocks
 from tests.faults.poison import poison_case
 
 pytestmark = pytest.mark.timeout(400)  # workers are started again and again
@@ -43,6 +44,19 @@ def test_jobs_outlive_workers_that_are_killed(shape: str, tmp_path: Path) -> Non
     """Each is finished, and each stream is whole, also for readers that come and go."""
     with opened(shape, tmp_path, RESPONSES_BATCH_SIZE="6") as place:
         check(kill_case(place, jobs=12, tokens=50, seconds=(2, 4), seed=SEED))
+
+
+@pytest.mark.parametrize("shape", ["redis"])
+def test_who_was_frozen_writes_nothing(shape: str, tmp_path: Path) -> None:
+    """Its jobs have gone on elsewhere by the time it wakes, whatever the workers' clocks say."""
+    try:
+        clocks = wrong_clocks()
+    except Missing as missing:
+        pytest.skip(str(missing))
+    with redis_place(tmp_path, workers=1, **clocks, RESPONSES_BATCH_SIZE="4") as place:
+        case = frozen_case(place, jobs=8, seed=SEED, tokens=120)
+        check_dates(case, place)
+        check(case)
 
 
 @pytest.mark.parametrize("shape", ["embedded", "redis"])
