@@ -214,6 +214,7 @@ class JobGeneration(Generation):
     def close(self, finish: Finish, *, error: str = "") -> None:
         """Store the end, then tell it; or let another worker go on, when this one stops."""
         if self.stop_reason == "lost" or not self._log.drain():
+            self._note_loss()
             return
         if finish == "cancelled" and self.stop_reason in ("", "shutdown"):
             # This worker stops, or its engine did.
@@ -267,6 +268,7 @@ class JobGeneration(Generation):
     def refuse(self, error: ApiError) -> None:
         """The job ends without an answer: its request can't be run, or it was cancelled. Or this worker stops."""
         if self.stop_reason == "lost":
+            self._note_loss()
             return
         if self.stop_reason == "shutdown":
             release_lease(self.lease)
@@ -280,6 +282,10 @@ class JobGeneration(Generation):
         code = "invalid_prompt" if isinstance(error, InvalidRequest) else "server_error"
         fault: Fault = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
         end_job(row=self._row, lease=self.lease, outcome=outcome, fault=fault)
+
+    def _note_loss(self) -> None:
+        """Nothing is written: this worker was too long without renewing its lease."""
+        log.warning("job.lease_lost", response=self.lease.public_id, attempt=self.lease.attempt)
 
     # Telling
 
@@ -301,4 +307,6 @@ class JobGeneration(Generation):
 
 def is_oversized(event: EncodedEvent) -> bool:
     """Whether an event has more bytes than the log of a job may keep."""
-    return len(event[1]) > settings.RESPONSES_EVENTS_MAX_BYTES
+    limit: int = settings.RESPONSES_EVENTS_MAX_BYTES
+    # A character has at most four bytes.
+    return 4 * len(event[1]) > limit and len(event[1].encode()) > limit
