@@ -36,7 +36,7 @@ _NOT_SAID = "The answer that is to be continued is not what the script says."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedOptions:
-    """batch_size: slots; token_seconds: pace of a step, 0 for as fast as it goes; context_length: in tokens."""
+    """batch_size: slots; token_seconds: how long a step takes, 0 for as fast as it goes; context_length: in tokens."""
 
     batch_size: int = 32
     token_seconds: float = 0.0
@@ -191,7 +191,7 @@ class ScriptedEngine:
     def _loop(self) -> None:
         next_step = time.monotonic()
         while self._scheduler.is_open:
-            chunks = self._cancel() + self._admit()
+            chunks = self._cancel() + self._admit(next_step)
             now = time.monotonic()
             if now >= next_step:
                 stepped = [sequence.step(now) for sequence in self._sequences.values() if sequence.due <= now]
@@ -217,9 +217,10 @@ class ScriptedEngine:
         chunks += [self._sequences[id].end("cancelled") for id in running]
         return [self._note(chunk) for chunk in chunks]
 
-    def _admit(self) -> list[Chunk]:
+    def _admit(self, next_step: float) -> list[Chunk]:
         chunks: list[Chunk] = []
-        now = time.monotonic()
+        # Whoever comes while a step is under way is in the next one, and has its token at that one's end.
+        first_step_ends = max(time.monotonic(), next_step) + self.options.token_seconds
         for request in self._scheduler.admit():
             room = self.options.context_length - len(request.prompt)
             if not request.prompt or room < 1:
@@ -227,7 +228,9 @@ class ScriptedEngine:
                 chunks.append(self._note(Chunk(request_id=request.id, finish="error", error=error)))
                 continue
             limit = max(1, min(request.max_tokens, room))
-            self._sequences[request.id] = _Sequence(request, read_script(request.prompt), limit=limit, now=now)
+            self._sequences[request.id] = _Sequence(
+                request, read_script(request.prompt), limit=limit, now=first_step_ends
+            )
             chunks.append(Chunk(request_id=request.id, started=True))
         return chunks
 
