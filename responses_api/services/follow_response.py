@@ -11,7 +11,7 @@ from responses_api.bus.relayed_errors import error_from_wire
 from responses_api.errors import Overloaded, ServerError
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response
-from responses_api.streaming import EncodedEvent, encode_event, failure_events
+from responses_api.streaming import EncodedEvent, SeenStream, encode_event
 
 from .database_threads import in_database_thread
 from .web_process import web_process
@@ -44,7 +44,7 @@ class Follower:
         self._next = 0
         self._worker = ""
         self._ended_before = False
-        self._opening = ""
+        self._seen = SeenStream()
         self._held: _Batch | None = None
         self.ended = False
         """Whether the last event, or a refusal, has been read: there is nothing left to cancel."""
@@ -118,7 +118,7 @@ class Follower:
             if message is None:
                 return None
             if message["type"] == "job.lost":
-                if not self._opening:
+                if not self._seen.has_begun:
                     raise Lost(LOST)
                 return _Batch(self.failure(LOST), last=True)
             if message["attempt"] < self._attempt:
@@ -145,16 +145,13 @@ class Follower:
         events = [(kind, text) for kind, text in message["events"][self._next - first :]]
         if not events:
             return None
-        if self._next == 0:
-            self._opening = events[0][1]
         self._next += len(events)
+        self._seen.see(events)
         return _Batch(events, message["last"])
 
     def failure(self, message: str) -> list[EncodedEvent]:
         """The end of an open stream that can't go on."""
-        created = orjson.loads(self._opening)["response"]
-        events = failure_events(created, sequence_number=self._next, message=message)
-        return [encode_event(event) for event in events]
+        return [encode_event(event) for event in self._seen.failure(message)]
 
 
 async def follow(public_id: str) -> Follower:

@@ -37,7 +37,7 @@ class ResponseBuilder:
 
     `base` is the Response object before anything was generated. `queued` says that a job's stream begins in the queue,
     `answers` whether an answer is to come: a compaction alone has none. `seal` turns a reasoning text into the
-    `encrypted_content` of its item, for a caller that asked for it.
+    `encrypted_content` of its item, for a caller that asked for it. `output` are items that were told before.
     """
 
     def __init__(
@@ -47,13 +47,14 @@ class ResponseBuilder:
         queued: bool = False,
         answers: bool = True,
         seal: Callable[[str], str] | None = None,
+        output: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self._response = {**json_copy(dict(base)), "status": "queued" if queued else "in_progress", "output": []}
         self._queued = queued
         self._answers = answers
         self._seal = seal
         self._next_number = 0
-        self._output: list[dict[str, Any]] = []
+        self._output: list[dict[str, Any]] = [json_copy(dict(item)) for item in output]
         self._open_item: OpenItem | None = None
         self._early_logprobs: list[Logprob] = []
         self._ended = False

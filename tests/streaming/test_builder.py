@@ -2,8 +2,7 @@
 
 import pytest
 
-from responses_api.streaming import ResponseBuilder, failure_events
-from tests.streaming.streams import parse
+from responses_api.streaming import ResponseBuilder
 from tests.streaming.test_builder_properties import USAGE, base, build, texts
 
 
@@ -91,16 +90,3 @@ def test_misuse_is_an_error_of_the_caller() -> None:
         builder.text("too late")
     with pytest.raises(RuntimeError):
         builder.finish("completed")
-
-
-def test_reader_can_end_a_stream_whose_worker_is_gone() -> None:
-    """The numbers go on, the object fails, and what the reader knew stays as it was."""
-    events = ResponseBuilder(base()).start()
-    known = events[0]["response"]
-    events += failure_events(known, sequence_number=len(events), message="The worker is gone.")
-    parse(events)
-    assert types(events)[-2:] == ["error", "response.failed"]
-    assert [event["sequence_number"] for event in events] == [0, 1, 2, 3]
-    fault = {"code": "server_error", "message": "The worker is gone."}
-    assert events[-1]["response"] == {**known, "status": "failed", "error": fault}
-    assert known["status"] == "in_progress"

@@ -98,7 +98,7 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
     created = orjson.dumps({"response": {"id": "resp_1", "output": []}}).decode()
 
     async def opened(follower: Follower) -> None:
-        follower._opening, follower._next = created, 2
+        follower._seen.see([("response.created", created), ("response.in_progress", "{}")])
 
     with (
         patch.object(Follower, "opened", opened),

@@ -1,0 +1,59 @@
+"""A stream whose worker is gone is ended by its reader, as the worker would have ended it."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure_events
+from tests.streaming.steps import STEPS, Call, Steps, take
+from tests.streaming.streams import check_grammar, check_items, parse
+from tests.streaming.test_builder_properties import base, finish, seal
+
+
+@given(STEPS, st.data(), st.booleans())
+def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.DataObject, compacted: bool) -> None:
+    """Wherever it is cut, however its events came: what is open is closed, and the response has what was told."""
+    steps = steps[: data.draw(st.integers(0, len(steps)))]
+    made = ResponseBuilder(base())
+    events = made.start()
+    if compacted:
+        events += made.compaction("mlxr1.blob", tokens=(100, 10))
+    for number, step in enumerate(steps):
+        if isinstance(step, Call) and step.end == "left open" and number < len(steps) - 1:
+            continue  # no answer leaves a call open for another item
+        events += take(made, step)
+    seen, rest = SeenStream(), [encode_event(event) for event in events]
+    while rest:
+        size = data.draw(st.integers(1, len(rest)))
+        seen.see(rest[:size])
+        rest = rest[size:]
+    end = seen.failure("The engine stopped.")
+    assert end == finish(made, "failed")
+    parse([*events, *end])
+    check_grammar([*events, *end])
+    check_items([*events, *end])
+
+
+def test_a_finished_item_keeps_what_its_worker_sealed() -> None:
+    """The reader has no key, and needs none."""
+    made = ResponseBuilder(base(), seal=seal)
+    events = [*made.start(), *made.reasoning("Well."), *made.text("Hm")]
+    seen = SeenStream()
+    before = seen.has_begun
+    seen.see([encode_event(event) for event in events])
+    assert (before, seen.has_begun) == (False, True)
+    output = seen.failure("The engine stopped.")[-1]["response"]["output"]
+    assert output == finish(made, "failed")[-1]["response"]["output"]
+    assert output[0]["encrypted_content"] == "sealed:5"
+
+
+def test_a_stream_too_large_to_be_kept_ends_without_output() -> None:
+    """The numbers go on, the object fails, and what was known stays as it was."""
+    events = ResponseBuilder(base()).start()
+    known = events[0]["response"]
+    events += failure_events(known, sequence_number=len(events), message="Too large.")
+    parse(events)
+    assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
+    assert [event["sequence_number"] for event in events] == [0, 1, 2, 3]
+    fault = {"code": "server_error", "message": "Too large."}
+    assert events[-1]["response"] == {**known, "status": "failed", "error": fault}
+    assert known["status"] == "in_progress"
