@@ -77,6 +77,12 @@ class Environment:
         "Database; the team shape needs PostgreSQL.",
         default_text="SQLite in the data directory",
     )
+    database_connections: int = _setting(
+        "RESPONSES_DATABASE_CONNECTIONS",
+        kinds.integer(4),
+        16,
+        "Connections to PostgreSQL that a process holds at most; all processes together must fit its max_connections.",
+    )
     redis_url: str = _setting(
         "REDIS_URL",
         kinds.url("redis", "rediss"),

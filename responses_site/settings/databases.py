@@ -13,7 +13,7 @@ SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
 }
-POSTGRESQL_POOL = {"min_size": 1, "max_size": 16, "timeout": 10}
+POSTGRESQL_POOL = {"min_size": 1, "timeout": 10, "max_idle": 60}
 
 
 def databases(environment: Environment) -> dict[str, dict[str, Any]]:
@@ -25,7 +25,8 @@ def databases(environment: Environment) -> dict[str, dict[str, Any]]:
     options = dict(config.pop("OPTIONS", {}))
     if environment.postgresql:
         # The pool keeps the connections, so Django must not (CONN_MAX_AGE).
-        config |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": POSTGRESQL_POOL, **options}}
+        pool = {**POSTGRESQL_POOL, "max_size": environment.database_connections}
+        config |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": pool, **options}}
     else:
         # Opening a file and setting it up costs more than most queries, so threads keep their connection.
         config |= {"CONN_MAX_AGE": None, "OPTIONS": {**SQLITE_OPTIONS, **options}}

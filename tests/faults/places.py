@@ -30,6 +30,7 @@ SETTINGS = {
     "RESPONSES_STREAM_READERS": "5000",
     "RESPONSES_STREAM_READERS_PER_KEY": "5000",
     "RESPONSES_LEASE_SECONDS": "2",
+    "RESPONSES_DATABASE_CONNECTIONS": "12",
 }
 
 
@@ -299,9 +300,9 @@ def wrong_clock(seconds: int) -> dict[str, str]:
     }
 
 
-def wrong_clocks() -> dict[str, Any]:
-    """For ``redis_place``: its own processes are an hour ahead, of two workers beside one is an hour behind."""
-    return {"beside": [wrong_clock(-HOUR), {"LD_PRELOAD": ""}], **wrong_clock(HOUR)}
+def wrong_clocks(*, right: int = 1) -> dict[str, Any]:
+    """For ``redis_place``: its own processes are an hour ahead; beside them a worker an hour behind and some right."""
+    return {"beside": [wrong_clock(-HOUR), *[{"LD_PRELOAD": ""}] * right], **wrong_clock(HOUR)}
 
 
 def wait_for_workers(place: Place) -> None:
