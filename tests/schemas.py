@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import jsonschema
@@ -124,7 +124,7 @@ def validate(text: str, schema: Schema) -> None:
     """Raise for a JSON text that the schema doesn't describe. 8.11 is a multiple of 0.01, as it is written."""
 
     def multiple_of(validator: Any, divisor: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
-        if validator.is_type(value, "number") and Decimal(str(value)) % Decimal(str(divisor)):
+        if validator.is_type(value, "number") and Fraction(str(value)) % Fraction(str(divisor)):
             yield jsonschema.ValidationError(f"{value} is not a multiple of {divisor}")
 
     exact = jsonschema.validators.extend(jsonschema.Draft202012Validator, {"multipleOf": multiple_of})

@@ -7,11 +7,13 @@ would backtrack: the decoder's, which run in linear time, have constrained the t
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
@@ -106,12 +108,16 @@ def _timed(function: Callable[..., Any]) -> Callable[..., Any]:
     return timed
 
 
+def _exact(number: float) -> Fraction:
+    return Fraction(repr(number)) if isinstance(number, float) else Fraction(number)
+
+
 def _multiple_of(validator: Any, divisor: Any, instance: Any, schema: Any) -> Iterator[Any]:
     """0.07 is a multiple of 0.01, which binary fractions deny."""
     import jsonschema
 
     if not validator.is_type(instance, "number"):
         return
-    exact = Decimal(repr(instance)) if isinstance(instance, float) else Decimal(instance)
-    if not exact.is_finite() or exact.remainder_near(Decimal(repr(divisor))) != 0:
+    # Not decimals: they divide no more digits than their context has.
+    if (isinstance(instance, float) and not math.isfinite(instance)) or _exact(instance) % _exact(divisor):
         yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")

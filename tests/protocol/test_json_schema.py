@@ -164,6 +164,8 @@ def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
     ("text", "schema", "flaw"),
     [
         ('{"x": 0.07}', within({"multipleOf": 0.01}), ""),
+        (f'{{"x": {12 * 10**40}}}', within({"multipleOf": 12}), ""),
+        (f'{{"x": {10**40}}}', within({"multipleOf": 12}), f"$.x: {10**40} is not a multiple of 12"),
         ('{"x": 0.075}', within({"multipleOf": 0.01}), "$.x: 0.075 is not a multiple of 0.01"),
         ('{"x": "ab"}', within({"type": "string", "pattern": "^(a+)+$"}), ""),
         ('{"x": 1', within({}), "it is no JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
