@@ -1,8 +1,11 @@
 """The data directory, and the signing key that an embedded server makes for itself."""
 
+import fcntl
 import os
 import secrets
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from responses_site.env import SettingError
@@ -17,6 +20,26 @@ def make_data_dir(path: Path) -> None:
         reason = error.strerror or "it can't be made"
     if reason:
         raise SettingError(f"RESPONSES_DATA_DIR must be a directory that the server can write to; {path}: {reason}.")
+
+
+@contextmanager
+def only_server(data_dir: Path) -> Iterator[None]:
+    """No other server of the embedded shape runs on this data directory meanwhile. The system lets go of the lock when
+    a process dies. Raises `SettingError` when there is one: it would take this one's requests, unheard by its readers.
+    """
+    with (data_dir / "server.lock").open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.seek(0)
+            raise SettingError(
+                f"RESPONSES_DATA_DIR is in use: process {file.read().strip() or '?'} serves on {data_dir}. Stop it, or "
+                "give this server a directory of its own (and a PORT)."
+            ) from None
+        file.truncate(0)
+        file.write(f"{os.getpid()}\n")
+        file.flush()
+        yield
 
 
 def load_or_create_secret_key(data_dir: Path) -> str:

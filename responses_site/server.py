@@ -15,6 +15,7 @@ from daphne.http_protocol import HTTPFactory, WebRequest
 from django.conf import settings
 from django.db import Error as DatabaseError
 from twisted.internet import defer, reactor
+from twisted.internet.error import CannotListenError
 from twisted.internet.interfaces import IPushProducer
 from zope.interface import implementer
 
@@ -169,7 +170,9 @@ class Server(DaphneServer):
         self._ready(port.getHost().port)
 
     def listen_error(self, failure: Any) -> None:
-        self.failure = failure.getErrorMessage()
+        reason = failure.value
+        # Twisted's says once more where.
+        self.failure = str(reason.socketError if isinstance(reason, CannotListenError) else reason)
         self.stop()
 
     def kill_all_applications(self) -> Any:

@@ -10,7 +10,7 @@ import pytest
 from tests.processes import run_python
 
 from .conftest import started
-from .server import LiveServer, embedded
+from .server import LiveServer, embedded, free_ports
 from .test_errors import check_envelope
 from .test_leaving import active, open_request
 
@@ -76,8 +76,20 @@ def test_a_port_that_is_taken_ends_the_start_with_one_line(tight_server: LiveSer
         "manage.py", "serve", data_dir=tmp_path, PORT=str(tight_server.port), RESPONSES_ENGINE="scripted"
     )
     assert ended.returncode == 1
+    assert f"Could not listen on 127.0.0.1:{tight_server.port}: [Errno " in ended.stderr
     assert "in use" in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+def test_a_data_directory_that_is_in_use_ends_the_start_with_one_line(tight_server: LiveServer) -> None:
+    """Two servers on one database would take each other's requests."""
+    ended = run_python(
+        "manage.py", "serve", data_dir=tight_server.data_dir, PORT=str(free_ports(1)), RESPONSES_ENGINE="scripted"
+    )
+    assert ended.returncode == 1
+    assert tight_server.process is not None
+    assert f"RESPONSES_DATA_DIR is in use: process {tight_server.process.pid} serves on" in ended.stderr
+    assert ended.stderr.count("\n") == 1
 
 
 def test_two_servers_run_from_one_checkout(tight_server: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -11,6 +11,8 @@ from django.db import connection
 
 from inference.types import ModelError
 from responses_api.management.progress import ProgressBars
+from responses_site.data_dir import only_server
+from responses_site.env import SettingError
 from responses_site.management.access import base_url, refuse_open_access, refuse_wrong_secret
 from responses_site.management.banner import banner
 from responses_site.management.default_model import ensure_default_model
@@ -38,11 +40,11 @@ class Command(BaseCommand):
         # A supervisor's stop is the same as Ctrl-C, at any moment of the start.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            with own_terminal():
+            with own_terminal(), only_server(settings.RESPONSES_DATA_DIR):
                 self.run()
         except KeyboardInterrupt:
             self.stderr.write("Stopped.")
-        except ModelError as error:
+        except (ModelError, SettingError) as error:
             raise CommandError(str(error)) from error
 
     def run(self) -> None:
