@@ -8,7 +8,6 @@ from typing import Any
 from unittest.mock import patch
 
 from django.db import connection
-from django.utils import timezone
 
 from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer
 from inference.types import ModelInfo
@@ -127,7 +126,6 @@ class RunningTurn:
         ending = Ending(
             response={**self.prepared.body, "status": status, "output": [output]},
             input_items=self.prepared.input_items,
-            completed_at=timezone.now(),
             input_tokens=self.prepared.prompt_tokens,
             output_tokens=1,
         )

@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Process(models.Model):
-    """A running web or worker process. Its heartbeat is by the database's clock."""
+    """A running web or worker process. Its times are by the database's clock."""
 
     class Kind(models.TextChoices):
         WEB = "web"
@@ -16,7 +16,7 @@ class Process(models.Model):
     kind = models.CharField(max_length=8, choices=Kind)
     host = models.CharField(max_length=255)
     pid = models.PositiveIntegerField()
-    started_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
     offers = models.JSONField(default=list, help_text="A worker's models: what web processes know of them.")
     slots = models.PositiveIntegerField(default=0, help_text="Sequences generated at once.")

@@ -35,7 +35,7 @@ def announce_process(announcement: Announcement) -> None:
     }
     mine = Process.objects.filter(pk=announcement.id)
     if not mine.update(**values):
-        about = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid()}
+        about = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid(), "started_at": Now()}
         # Two threads of a process may find that there is no row yet.
         Process.objects.bulk_create([Process(id=announcement.id, **about, **values)], ignore_conflicts=True)
     publish_counts()

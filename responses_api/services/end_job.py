@@ -7,7 +7,6 @@ import orjson
 import structlog
 from django.db.models import F, Q
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from responses_api import bus
 from responses_api.errors import EntryTooLarge
@@ -67,7 +66,6 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
     ending = Ending(
         response=response,
         input_items=sent_items(request, response_id=row.public_id, history=history),
-        completed_at=timezone.now(),
         input_tokens=len(orjson.loads(checkpoint.prompt)) if checkpoint is not None else 0,
         cached_tokens=sum(chunk.cached_tokens for chunk in chunks),
         output_tokens=sum(len(chunk.tokens) for chunk in chunks),
@@ -93,7 +91,6 @@ def _end_without_content(row: Response, lease: Lease, message: str) -> bool:
     ending = Ending(
         response=events[-1]["response"],
         input_items=[],
-        completed_at=timezone.now(),
         started=False,
         is_too_large=True,
         log_end=cursor.batch(encoded, response=row.pk, attempt=lease.attempt, is_end=True),

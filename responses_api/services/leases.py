@@ -42,7 +42,7 @@ CLAIM = """
     SET worker = %s, attempt = attempt + 1, lease_until = {lease_until}
     WHERE id IN ({candidates} LIMIT %s {lock})
     RETURNING id, public_id, project_id, key_id, model, priority, background, stream, parent_id, request, body,
-        created_at, worker, attempt, losses, cancel_requested_at
+        created_at, worker, attempt, losses, cancel_requested_at, {now} AS claimed_at
 """
 
 INTERACTIVE = """
@@ -80,11 +80,10 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
         return []
     postgresql = connection.vendor == "postgresql"
     candidates = BACKGROUND if background else INTERACTIVE
+    now = "STATEMENT_TIMESTAMP()" if postgresql else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"
     statement = CLAIM.format(
-        candidates=candidates.format(
-            models=", ".join(["%s"] * len(models)),
-            now="STATEMENT_TIMESTAMP()" if postgresql else "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')",
-        ),
+        now=now,
+        candidates=candidates.format(models=", ".join(["%s"] * len(models)), now=now),
         lease_until=(
             "STATEMENT_TIMESTAMP() + make_interval(secs => %s)"
             if postgresql

@@ -8,7 +8,6 @@ from typing import Any
 
 import structlog
 from django.db import Error as DatabaseError
-from django.utils import timezone
 
 from inference.types import Chunk, Finish, GenerationRequest
 from responses_api import bus
@@ -30,6 +29,7 @@ from responses_api.streaming import (
 
 from .blobs import seal_reasoning
 from .check_answer import check_answer
+from .database_clock import DatabaseClock
 from .delete_response import sweep_turn
 from .finish_response import Ending, finish_response
 from .interruptions import FAULT, INTERRUPTED
@@ -66,6 +66,7 @@ class Generation:
         self.sequence_id = ""
         """What the engine knows by the name of now: the answer, or a summary before it. Empty before there is one."""
         self.created_at: datetime = row.created_at
+        self._clock = DatabaseClock(row.claimed_at)  # type: ignore[attr-defined]
         self.stop_reason = ""
         """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
         self._stream = row.stream
@@ -265,7 +266,7 @@ class Generation:
             outcome,
             error={"code": "server_error", "message": error or self.why_interrupted()},
             usage=self._usage(self._prepared),
-            completed_at=int(time.time()),
+            completed_at=int(self._clock.now().timestamp()),
         )
 
     def _usage(self, prepared: Prepared) -> dict[str, Any]:
@@ -297,7 +298,6 @@ class Generation:
         return Ending(
             response=response,
             input_items=self._prepared.input_items,
-            completed_at=timezone.now(),
             input_tokens=self._prepared.prompt_tokens,
             cached_tokens=self._counts.cached,
             output_tokens=self._counts.output,
@@ -335,4 +335,4 @@ class Generation:
         )
 
     def _age_ms(self) -> int:
-        return max(0, round((timezone.now() - self.created_at).total_seconds() * 1000))
+        return max(0, round((self._clock.now() - self.created_at).total_seconds() * 1000))

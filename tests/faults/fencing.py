@@ -1,6 +1,7 @@
 """What must not matter: whose clock is wrong, how often a message arrives, who claims at once, who was frozen."""
 
 import asyncio
+import json
 import random
 import signal
 import time
@@ -116,13 +117,17 @@ def check_claimed_once(case: Case, place: Place) -> None:
 
 
 def check_dates(case: Case, place: Place) -> None:
-    """What is stored is dated by the database's clock."""
+    """What is stored is dated by the database's clock, and so are a response's end and how long it took."""
     (dates,) = place.rows(
         "SELECT EXTRACT(EPOCH FROM MIN(created_at)), EXTRACT(EPOCH FROM MAX(created_at)),"
         " EXTRACT(EPOCH FROM MIN(completed_at)), EXTRACT(EPOCH FROM MAX(completed_at)) FROM responses_api_response"
     )
-    away = max(abs(time.time() - float(moment)) for moment in dates)
-    case.check(away < DATED_SECONDS, f"rows are dated {away:.0f} s away from the true time")
+    ends = [json.loads(body)["completed_at"] for (body,) in place.rows("SELECT body FROM responses_api_response")]
+    starts = place.rows("SELECT EXTRACT(EPOCH FROM started_at) FROM responses_api_process")
+    away = max(abs(time.time() - float(moment)) for moment in (*dates, *ends, *(moment for (moment,) in starts)))
+    case.check(away < DATED_SECONDS, f"something is dated {away:.0f} s away from the true time")
+    ((longest,),) = place.rows("SELECT MAX(GREATEST(duration_ms, first_token_ms)) FROM responses_api_usagerecord")
+    case.check(longest < DATED_SECONDS * 1000, f"something took {longest / 1000:.0f} s")
 
 
 def run_clocks(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:

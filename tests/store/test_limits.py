@@ -346,7 +346,7 @@ def too_large(running: RunningTurn) -> None:
     with pytest.raises(EntryTooLarge):
         running.end("x" * 10_000)
     failed = {**running.prepared.body, "status": "failed", "error": {"code": "server_error", "message": "Too large."}}
-    ending = Ending(response={**failed, "output": []}, input_items=[], completed_at=timezone.now(), is_too_large=True)
+    ending = Ending(response={**failed, "output": []}, input_items=[], is_too_large=True)
     assert finish_response(lease=lease, ending=ending)
 
 
