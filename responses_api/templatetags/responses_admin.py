@@ -1,7 +1,11 @@
 """Filters for the admin's templates."""
 
+from datetime import datetime, timedelta
+
 from django import template
+from django.utils import timezone
 from django.utils.safestring import SafeString
+from django.utils.timesince import timesince
 
 from responses_api.admin.excerpt import excerpt as excerpt_of
 from responses_api.admin.responses import status_badge as badge_of
@@ -25,3 +29,9 @@ def status_badge(value: str) -> SafeString:
 def excerpt(head: str | None, length: int) -> str:
     """The first words of a stored item, found in the head of its payload."""
     return excerpt_of(head, length) or "(no text)"
+
+
+@register.filter
+def ago(moment: datetime) -> str:
+    """How long ago something was."""
+    return f"{timesince(moment)} ago" if timezone.now() - moment >= timedelta(minutes=1) else "just now"

@@ -1,7 +1,9 @@
 """Background jobs in the admin: how they stand, and cancelling them."""
 
+from typing import Any
 from unittest.mock import patch
 
+import orjson
 import pytest
 from django.contrib.auth.models import Permission
 from django.db.models.functions import Now
@@ -55,6 +57,26 @@ def test_a_job_s_page_says_how_it_stands(client: Client, running: Response) -> N
     assert "worker_gone" in page
     assert "(gone)" in page
     assert "It is being cancelled." in page
+
+
+INPUTS: list[tuple[Any, str]] = [
+    ("a long\nstory", "a long story"),
+    ([{"role": "user", "content": 'said "so"'}, {"role": "user", "content": "then"}], "said &quot;so&quot;"),
+    ([{"role": "user", "content": [{"type": "input_text", "text": "x" * 900}]}], "x" * 69),
+]
+
+
+@pytest.mark.parametrize(("sent", "shown"), INPUTS)
+@pytest.mark.parametrize("page", [LIST, "/admin/"])
+def test_what_a_waiting_job_was_asked_is_in_the_lists(
+    client: Client, queued: Response, sent: Any, shown: str, page: str
+) -> None:
+    """Though its items are stored only when it ends."""
+    request = {"model": MODEL, "instructions": 'No "input": here', "input": sent, "background": True}
+    Response.objects.filter(pk=queued.pk).update(request=orjson.dumps(request).decode())
+    text = client.get(page).content.decode()
+    assert f'<span class="asked">{shown}' in text
+    assert "0 minutes" not in text
 
 
 def test_the_list_can_be_narrowed_to_jobs(client: Client, project: Project, queued: Response) -> None:
