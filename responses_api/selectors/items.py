@@ -5,21 +5,34 @@ from typing import Any
 
 from django.conf import settings
 from django.db import connection
+from django.db.models import Exists, OuterRef
 
 from responses_api.caller import Caller
-from responses_api.models import Item
+from responses_api.models import Item, Response, TurnItem
 
 from .batches import batches
 
 
 def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, dict[str, Any]]:
-    """The caller's stored items with these ids. Clients make some ids, so one may name several: the newest counts."""
+    """The caller's stored items with these ids. Clients make some ids, so one may name several: the newest counts.
+
+    What only background jobs with `store: false` have is there to be retrieved for a while, and not to be used again.
+    """
     found: dict[str, dict[str, Any]] = {}
     for ids in batches(sorted(set(wire_ids))):
         rows = list(Item.objects.filter(project=caller.project, wire_id__in=ids).order_by("pk"))
+        keys = [row.pk for row in rows]
         if settings.RESPONSES_ISOLATION == "key":
-            own = keys_own_items(caller, [row.pk for row in rows])
-            rows = [row for row in rows if row.pk in own]
+            usable = in_own_histories(
+                keys, owner="key_id IS NULL" if caller.key is None else f"key_id = {caller.key.pk:d}"
+            )
+        else:
+            unstored = Response.objects.filter(store=False, turn=OuterRef("turn"))
+            passing = TurnItem.objects.filter(Exists(unstored), item__in=keys).values_list("item", flat=True)
+            suspects = sorted(set(passing))
+            usable = set(keys).difference(suspects)
+            usable |= in_own_histories(suspects, owner=f"project_id = {caller.project.pk:d}")
+        rows = [row for row in rows if row.pk in usable]
         found |= {row.wire_id: row.wire() for row in rows}
     return found
 
@@ -32,17 +45,18 @@ IN_OWN_HISTORIES = """
         SELECT holding.item_id, child.id FROM holding JOIN responses_api_turn child ON child.parent_id = holding.turn_id
     )
     SELECT DISTINCT item_id FROM holding
-    WHERE EXISTS (SELECT 1 FROM responses_api_response own WHERE own.turn_id = holding.turn_id AND own.{own})
-    OR EXISTS (SELECT 1 FROM responses_api_conversation own WHERE own.turn_id = holding.turn_id AND own.{own})
+    WHERE EXISTS (
+        SELECT 1 FROM responses_api_response own WHERE own.turn_id = holding.turn_id AND own.store AND own.{owner}
+    )
+    OR EXISTS (SELECT 1 FROM responses_api_conversation own WHERE own.turn_id = holding.turn_id AND own.{owner})
 """
 
 
-def keys_own_items(caller: Caller, items: Sequence[int]) -> set[int]:
-    """Those of a project's items that the caller's key has in its own histories."""
-    own = "key_id IS NULL" if caller.key is None else f"key_id = {caller.key.pk:d}"
+def in_own_histories(items: Sequence[int], *, owner: str) -> set[int]:
+    """Those of these items that stored responses and conversations have in their histories, of whom ``owner`` says."""
     found: set[int] = set()
     with connection.cursor() as cursor:
         for some in batches(items):
-            cursor.execute(IN_OWN_HISTORIES.format(items=", ".join(["%s"] * len(some)), own=own), some)
+            cursor.execute(IN_OWN_HISTORIES.format(items=", ".join(["%s"] * len(some)), owner=owner), some)
             found |= {item for (item,) in cursor.fetchall()}
     return found

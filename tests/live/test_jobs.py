@@ -221,6 +221,11 @@ def test_an_unstored_job_is_readable_and_not_chainable(server: LiveServer) -> No
     with pytest.raises(openai.BadRequestError) as error:
         server.client().responses.create(model=MODEL, input="go on", previous_response_id=job.id)
     assert error.value.code == "previous_response_not_found"
+    (item,) = server.client().responses.input_items.list(job.id).data
+    for item_id in (item.id, done.output[0].id):
+        with pytest.raises(openai.NotFoundError) as unknown:
+            server.client().responses.create(model=MODEL, input=[{"type": "item_reference", "id": str(item_id)}])
+        assert unknown.value.param == "input[0].id"
 
 
 def test_compaction_happens_in_the_job(server: LiveServer) -> None:
