@@ -62,7 +62,7 @@ class EventStreamConsumer(AsyncHttpConsumer):
         try:
             async with place_to_read(caller), reading(public_id) as reader:
                 row, first = await in_database_thread(find)
-                reader.start(row.pk, first)
+                reader.start(row, first)
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = True
                 async for events in reader.batches(keepalive=settings.RESPONSES_KEEPALIVE_SECONDS):

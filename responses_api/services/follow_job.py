@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import orjson
 import structlog
 from django.conf import settings
 from django.db import Error as DatabaseError
@@ -15,7 +16,7 @@ from responses_api.errors import CursorExpired, InvalidValue, Overloaded, RateLi
 from responses_api.models import Response
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import get_response
-from responses_api.streaming import EncodedEvent, encode_event
+from responses_api.streaming import EncodedEvent, encode_event, failure_events
 
 from .database_threads import in_database_thread
 from .event_log import Page, kept_from, read_page, stream_is_kept
@@ -40,15 +41,16 @@ class JobReader:
     def __init__(self, *, public_id: str, subscription: bus.Subscription) -> None:
         self.public_id = public_id
         self._row = 0
+        self._body = ""
         self._next = 0
         self._keepalive = 0.0
         self._quiet_until = 0.0
         self._subscription = subscription
         self._given_up = False
 
-    def start(self, row: int, first: int) -> None:
+    def start(self, row: Response, first: int) -> None:
         """Which row it is, and the first event to read; from now on the process watches the job."""
-        self._row, self._next = row, first
+        self._row, self._next, self._body = row.pk, first, row.body
         web_process.add(self)
 
     async def close(self) -> None:
@@ -102,7 +104,7 @@ class JobReader:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if page.is_behind or page.is_gone:
-                yield [self._broken(page)], True
+                yield self._broken(page), True
                 return
             self._next += len(page.events)
             if page.events or page.is_end:
@@ -110,10 +112,12 @@ class JobReader:
             if not page.events:
                 return
 
-    def _broken(self, page: Page) -> EncodedEvent:
-        message, code = (BEHIND, CursorExpired.code) if page.is_behind else (GONE, "server_error")
-        fault = {"code": code, "message": message, "param": None}
-        return encode_event({"type": "error", "sequence_number": self._next, **fault})
+    def _broken(self, page: Page) -> list[EncodedEvent]:
+        if page.is_behind:
+            fault = {"code": CursorExpired.code, "message": BEHIND, "param": None}
+            return [encode_event({"type": "error", "sequence_number": self._next, **fault})]
+        created = {**orjson.loads(self._body), "output": []}
+        return [encode_event(event) for event in failure_events(created, sequence_number=self._next, message=GONE)]
 
     async def _heard(self) -> tuple[list[EncodedEvent], bool] | None:
         """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""

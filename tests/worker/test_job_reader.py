@@ -8,7 +8,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from responses_api import bus
-from responses_api.models import Response
+from responses_api.models import EventBatch, Response
 from responses_api.protocol import parse_create
 from responses_api.selectors.jobs import Standing
 from responses_api.services.create_response import create_response, new_response_id
@@ -82,7 +82,7 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
     if choose.random() < 0.5:
         await sync_to_async(worker.keep)(6)
     async with reading(row.public_id) as reader:
-        reader.start(row.pk, first)
+        reader.start(row, first)
         async for events in reader.batches(keepalive=0.01):
             seen += [orjson.loads(text)["sequence_number"] for _, text in events]
             if not worker.has_ended:
@@ -104,7 +104,7 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
     async with reading(row.public_id) as reader:
-        reader.start(row.pk, 0)
+        reader.start(row, 0)
         batches = reader.batches(keepalive=0.05)
         assert len(await anext(batches)) == 2
         await sync_to_async(worker.keep)(10)
@@ -118,11 +118,28 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
             await anext(batches)
 
 
+async def test_a_reader_whose_job_is_removed_is_told_that_it_failed() -> None:
+    """With its project, say: whatever happens, a stream has a last event."""
+    row = await sync_to_async(queue)()
+    async with reading(row.public_id) as reader:
+        reader.start(row, 0)
+        batches = reader.batches(keepalive=0.05)
+        assert len(await anext(batches)) == 2
+        await sync_to_async(EventBatch.objects.all().delete)()
+        await sync_to_async(row.delete)()
+        reader.observe(Standing.EXPIRED)
+        while not (events := await anext(batches)):
+            pass
+    assert [kind for kind, _ in events] == ["error", "response.failed"]
+    last = orjson.loads(events[-1][1])
+    assert (last["sequence_number"], last["response"]["id"], last["response"]["status"]) == (3, row.public_id, "failed")
+
+
 async def test_a_reader_whose_process_ends_is_not_told_that_the_job_has() -> None:
     """Its stream breaks off, to be taken up again."""
     row = await sync_to_async(queue)()
     async with reading(row.public_id) as reader:
-        reader.start(row.pk, 0)
+        reader.start(row, 0)
         batches = reader.batches(keepalive=30)
         assert len(await anext(batches)) == 2
         reader.give_up()
@@ -135,7 +152,7 @@ async def test_a_message_is_enough(settings: Any) -> None:
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
     async with reading(row.public_id) as reader:
-        reader.start(row.pk, 2)
+        reader.start(row, 2)
         batches = reader.batches(keepalive=30)
         message = await sync_to_async(worker.keep)(100)
         tell_readers(row.public_id, message["first"], message["events"], last=True)
