@@ -3,11 +3,12 @@
 from collections.abc import Iterable
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from responses_api.caller import Caller
-from responses_api.models import Conversation, StoreChange
+from responses_api.models import Conversation, Response, StoreChange
+from responses_api.models.response import ACTIVE
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 
 from .delete_response import sweep_turn
@@ -22,9 +23,15 @@ def delete_conversation(*, caller: Caller, conversation_id: str) -> None:
         raise conversation_not_found(conversation_id)
 
 
+def idle_conversations() -> QuerySet[Conversation]:
+    """Conversations that no running response continues: one that does will put its turn there."""
+    running = Response.objects.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
+    return Conversation.objects.filter(~Exists(running))
+
+
 def remove_conversations(keys: Iterable[int], *, expired: bool = False) -> int:
     """Remove conversations and what only they held, or of them only the ``expired``. Returns how many were removed."""
-    wanted = Conversation.objects.filter(expires_at__lte=Now()) if expired else Conversation.objects.all()
+    wanted = idle_conversations().filter(expires_at__lte=Now()) if expired else Conversation.objects.all()
     return sum(remove_conversation(pk, among=wanted) is not None for pk in keys)
 
 

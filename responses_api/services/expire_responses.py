@@ -3,10 +3,10 @@
 from django.db.models.functions import Now
 
 from responses_api.counting import STORE_EXPIRIES, count
-from responses_api.models import Conversation, Response
+from responses_api.models import Response
 from responses_api.models.response import ACTIVE
 
-from .delete_conversation import remove_conversations
+from .delete_conversation import idle_conversations, remove_conversations
 from .delete_response import remove_responses
 
 BATCH = 200
@@ -31,7 +31,7 @@ def expire_conversations() -> int:
     """Remove all expired conversations; returns how many."""
     total = 0
     while True:
-        keys = list(Conversation.objects.filter(expires_at__lte=Now()).values_list("pk", flat=True)[:BATCH])
+        keys = list(idle_conversations().filter(expires_at__lte=Now()).values_list("pk", flat=True)[:BATCH])
         total += remove_conversations(keys, expired=True)
         if len(keys) < BATCH:
             return total

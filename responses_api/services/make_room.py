@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from responses_api.counting import STORE_EVICTIONS, count
-from responses_api.models import Conversation, Project, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models import Project, Response
 from responses_api.selectors.store_totals import get_store_totals
 
-from .delete_conversation import remove_conversation
+from .delete_conversation import idle_conversations, remove_conversation
 from .delete_response import remove_response
 from .store_changes import add_up_changes
 
@@ -67,8 +66,7 @@ def make_room_for_conversations() -> int:
     limit = conversation_limit()
     if not limit.is_set:
         return 0
-    running = Response.objects.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
-    oldest = Conversation.objects.filter(~Exists(running)).order_by("used_at", "pk")
+    oldest = idle_conversations().order_by("used_at", "pk")
 
     def size() -> tuple[int, int]:
         totals = get_store_totals()

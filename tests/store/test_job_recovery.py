@@ -9,11 +9,13 @@ from django.db.models.functions import Now
 
 from inference.types import Chunk
 from responses_api.caller import Caller
-from responses_api.models import Checkpoint, EventBatch, Project, Response
+from responses_api.models import Checkpoint, Conversation, EventBatch, Project, Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import parse_create
+from responses_api.protocol.conversations import parse_create_conversation
 from responses_api.selectors.responses import wire_response
 from responses_api.services.cancel_response import request_cancellation
+from responses_api.services.create_conversation import create_conversation
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.delete_project import delete_project
 from responses_api.services.end_job import end_unheld
@@ -28,6 +30,7 @@ from responses_api.services.event_log import (
     read_page,
     stream_is_kept,
 )
+from responses_api.services.expire_responses import expire_conversations
 from responses_api.services.leases import Lease, claim_responses, release_lease
 from responses_api.services.recover_jobs import recover_background_jobs
 from responses_api.streaming import ResponseBuilder, encode_event
@@ -157,6 +160,16 @@ def test_whoever_lost_the_lease_ends_nothing(someone: Conversationalist) -> None
     assert not release_lease(lease_of(row))
     assert end_unheld(row.pk, outcome="cancelled")
     assert not end_unheld(row.pk, outcome="cancelled")
+
+
+def test_a_conversation_outlives_the_job_that_continues_it(someone: Conversationalist) -> None:
+    """Its turn has somewhere to go; from then on its time to live counts."""
+    conversation = create_conversation(caller=someone.caller, request=parse_create_conversation({}))
+    queue(someone, conversation=conversation.public_id)
+    Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
+    assert expire_conversations() == 0
+    Response.objects.update(status="completed")
+    assert expire_conversations() == 1
 
 
 def test_projects_take_turns(someone: Conversationalist) -> None:
