@@ -77,20 +77,20 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
         stored = finish_response(lease=lease, ending=ending)
     except EntryTooLarge as refusal:
         log.warning("job.too_large", response=row.public_id)
-        return _end_without_content(row, lease, refusal.message)
+        return _end_without_output(row, lease, ending.input_items, refusal.message)
     if stored:
         tell_readers(row.public_id, first, encoded, last=True)
     return stored
 
 
-def _end_without_content(row: Response, lease: Lease, message: str) -> bool:
+def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]], message: str) -> bool:
     cursor = LogCursor.after(all_batches(row.pk))
     first = cursor.next_event
     events = failure_events({**row.body_dict(), "status": "in_progress"}, sequence_number=first, message=message)
     encoded = [encode_event(event) for event in events]
     ending = Ending(
         response=events[-1]["response"],
-        input_items=[],
+        input_items=sent,
         started=False,
         is_too_large=True,
         log_end=cursor.batch(encoded, response=row.pk, attempt=lease.attempt, is_end=True),

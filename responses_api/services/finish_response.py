@@ -74,14 +74,17 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
             *((item, False) for item in ending.input_items),
             *((item, True) for item in ending.response["output"]),
         ]
-        if (row.background or (row.store and has_answer)) and not ending.is_too_large:
+        if ending.is_too_large:
+            # Its input was found to fit when it came.
+            turn = write_turn(parent=row.parent, payloads=payloads[: len(ending.input_items)], change=change)
+        elif row.background or (row.store and has_answer):
             turn = write_turn(parent=row.parent, payloads=payloads, change=change)
         if has_answer:
             append_turn(row=row, turn=turn, payloads=payloads, change=change)
         if ending.log_end is not None:
             EventBatch.objects.bulk_create([ending.log_end])
             Checkpoint.objects.filter(response=row).delete()
-        if turn is not None or ending.is_too_large:
+        if turn is not None:
             keep(row, status, ending, turn, change)
         else:
             row.delete()

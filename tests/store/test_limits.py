@@ -30,6 +30,7 @@ from responses_api.protocol.conversations import (
     parse_update_conversation,
 )
 from responses_api.selectors.conversations import get_conversation, list_conversation_items
+from responses_api.selectors.history import history_items
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response, wire_response
@@ -346,12 +347,12 @@ def too_large(running: RunningTurn) -> None:
     with pytest.raises(EntryTooLarge):
         running.end("x" * 10_000)
     failed = {**running.prepared.body, "status": "failed", "error": {"code": "server_error", "message": "Too large."}}
-    ending = Ending(response={**failed, "output": []}, input_items=[], is_too_large=True)
+    ending = Ending(response={**failed, "output": []}, input_items=running.prepared.input_items, is_too_large=True)
     assert finish_response(lease=lease, ending=ending)
 
 
 def test_what_becomes_too_large_is_kept_as_failed(someone: Conversationalist, settings: Any) -> None:
-    """Without output, and so that nobody can continue it; its conversation gets nothing, its history is swept."""
+    """With what was sent, without output, and so that nobody can continue it; its conversation gets nothing."""
     settings.RESPONSES_ENTRY_MAX_BYTES = 9_000
     conversation_id = new_conversation(someone, "before")
     running = someone.begin("go", conversation=conversation_id)
@@ -362,7 +363,9 @@ def test_what_becomes_too_large_is_kept_as_failed(someone: Conversationalist, se
         get_previous(caller=someone.caller, response_id=running.row.public_id)
     page = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
     assert len(page["data"]) == 1
-    assert Item.objects.count() == 1
+    row = get_response(caller=someone.caller, response_id=running.row.public_id)
+    assert [item["content"][0]["text"] for item in history_items(row.turn_id)] == ["before", "go"]
+    assert Item.objects.count() == 2
     assert counted("refusals") == 1
     assert recorded() == true_totals()
 
