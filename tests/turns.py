@@ -117,9 +117,9 @@ class RunningTurn:
     row: Response
     prepared: Prepared
 
-    def end(self, text: str = "ok", *, status: str = "completed") -> str:
-        """Have it answered; the response's id."""
-        output = {
+    def end(self, text: str = "ok", *, status: str = "completed", item: dict[str, Any] | None = None) -> str:
+        """Have it answered, by this item if one is given; the response's id."""
+        output = item or {
             "id": new_id("msg_"), "type": "message", "status": "completed", "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
         }  # fmt: skip

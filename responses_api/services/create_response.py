@@ -20,17 +20,20 @@ from responses_api.errors import (
 from responses_api.ids import new_id
 from responses_api.models import ApiKey, Conversation, EventBatch, Response, Status
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import CreateResponse, initial_response, parse_create
+from responses_api.protocol import CreateResponse, initial_response, input_items, parse_create
 from responses_api.protocol.compaction import CompactRequest
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
+from responses_api.selectors.history import history_items
 from responses_api.selectors.models import live_fleet, resolve_model
 from responses_api.selectors.responses import get_previous
 from responses_api.streaming import ResponseBuilder, encode_event
 
+from .assemble_history import assembling_history
 from .check_schemas import check_schemas
 from .dispatch import wake_workers
 from .event_log import begin_log
 from .move_conversation import history_bytes, lock_conversation
+from .render_prompt import history_and_sent
 from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, refuse_when_jobs_fill_the_store
 from .take_input import take_input
 from .touch_store import touch_conversation, touch_response
@@ -82,10 +85,17 @@ def create_response(
     request_text, body_text = orjson.dumps(payload), orjson.dumps(body)
     if request.background:
         refuse_unwanted_storing(store=store, size=len(request_text))
-    if store:
+    if store or request.background:
+        # A job is stored however it ends, if only for a while.
         refuse_what_will_be_too_large(
-            history=history_bytes(parent), body=len(body_text), request=len(request_text), payload=payload
+            history=history_bytes(parent),
+            body=len(body_text),
+            request=len(request_text),
+            payload=payload,
+            background=request.background,
         )
+    if request.background:
+        refuse_open_calls(request, parent_id=parent.pk if parent else None, project_id=caller.project.pk)
     refuse_when_full(
         stored=len(request_text) if store or request.background else 0, background=request.background, key=caller.key
     )
@@ -201,6 +211,15 @@ def refuse_unwanted_storing(*, store: bool, size: int) -> None:
         )
 
 
+def refuse_open_calls(request: CreateResponse, *, parent_id: int | None, project_id: int) -> None:
+    """Raise a 400 for a call without its output, or an output without its call, over history and input.
+
+    For jobs, whose refusal by a worker would come too late for an answer; others wait for the worker anyway.
+    """
+    with assembling_history(parent_id):
+        history_and_sent(history_items(parent_id), input_items(request), project_id=project_id)
+
+
 def refuse_when_full(*, stored: int = 0, background: bool = False, key: ApiKey | None = None) -> None:
     """Raise :class:`Overloaded` when as many requests wait as may, :class:`RateLimited` when they take the whole store,
     or when there are as many background jobs as may be, in all or of this key.
@@ -220,7 +239,7 @@ def refuse_when_full(*, stored: int = 0, background: bool = False, key: ApiKey |
         if stored and settings.RESPONSES_STORE_MAX_BYTES is not None:
             cursor.execute(SUM_ACTIVE, ACTIVE)
             (octets,) = cursor.fetchone()
-            refuse_when_jobs_fill_the_store(active=int(octets), request=stored)
+            refuse_when_jobs_fill_the_store(active=int(octets), request=stored, background=background)
 
 
 def refuse_job_when_full(*, jobs: int, own_jobs: int) -> None:

@@ -112,7 +112,7 @@ def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, chang
     """Turn the job's row into the stored response."""
     body = orjson.dumps({key: value for key, value in ending.response.items() if key != "output"})
     if not ending.is_too_large:
-        refuse_too_large(history_bytes(turn) + len(body))
+        refuse_too_large(history_bytes(turn) + len(body), background=row.background)
     change.responses += 1
     change.response_bytes += len(body)
     Response.objects.filter(pk=row.pk).update(

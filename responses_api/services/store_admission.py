@@ -31,7 +31,14 @@ def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:
     return bool(settings.RESPONSES_STORE_DEFAULT)
 
 
-def refuse_what_will_be_too_large(*, history: int, body: int, request: int, payload: dict[str, Any]) -> None:
+def advice(*, background: bool) -> str:
+    """How a request is made that is not stored: a background job is stored in any case."""
+    return "leave `background` out and send `store: false`" if background else "send `store: false`"
+
+
+def refuse_what_will_be_too_large(
+    *, history: int, body: int, request: int, payload: dict[str, Any], background: bool
+) -> None:
     """Raise :class:`EntryTooLarge` when a response that has no output yet is already too large to be stored.
 
     All sizes are bytes: of the history's items, of the object without output, and of the request's ``payload``.
@@ -41,24 +48,26 @@ def refuse_what_will_be_too_large(*, history: int, body: int, request: int, payl
     # Instructions and tools are in the object too: of the request, only the input comes on top.
     text = payload.get("input") or ""
     try:
-        refuse_too_large(history + body + len(text.encode() if isinstance(text, str) else orjson.dumps(text)))
+        sent = len(text.encode() if isinstance(text, str) else orjson.dumps(text))
+        refuse_too_large(history + body + sent, background=background)
     except EntryTooLarge:
         count(STORE_REFUSALS)
         raise
 
 
-def refuse_too_large(size: int) -> None:
+def refuse_too_large(size: int, *, background: bool) -> None:
     """Raise :class:`EntryTooLarge` when a response of so many bytes, its history included, can't be stored."""
     limit = settings.RESPONSES_ENTRY_MAX_BYTES
     if size > limit:
         raise EntryTooLarge(
             f"With its history this response has {size} bytes, and a stored one may have {limit} "
-            "(RESPONSES_ENTRY_MAX_BYTES). Shorten the input, begin without a history, or send `store: false`.",
+            "(RESPONSES_ENTRY_MAX_BYTES). Shorten the input, begin without a history, or "
+            f"{advice(background=background)}.",
             param="input",
         )
 
 
-def refuse_when_jobs_fill_the_store(*, active: int, request: int) -> None:
+def refuse_when_jobs_fill_the_store(*, active: int, request: int, background: bool) -> None:
     """Raise :class:`RateLimited` when ``active`` bytes of running jobs and this request's are more than may be stored.
 
     With a store that keeps nothing (0 bytes) there is no such limit: each response is evicted at once.
@@ -70,10 +79,11 @@ def refuse_when_jobs_fill_the_store(*, active: int, request: int) -> None:
     if request > limit:
         raise RateLimited(
             f"The request has {request} bytes, more than this server stores at all (RESPONSES_STORE_MAX_BYTES, "
-            f"{limit}). Shorten the input, or send `store: false`.",
+            f"{limit}). Shorten the input, or {advice(background=background)}.",
             headers=NO_RETRY,
         )
     raise RateLimited(
         f"Responses that are being generated take the {limit} bytes that this server stores "
-        "(RESPONSES_STORE_MAX_BYTES). Send the request again when some have ended, or send `store: false`."
+        "(RESPONSES_STORE_MAX_BYTES). Send the request again when some have ended, or "
+        f"{advice(background=background)}."
     )

@@ -33,6 +33,8 @@ def queue(**fields: Any) -> Response:
         ("BACKGROUND_INPUT_MAX_BYTES", 30, {}, 413, "input"),
         ("STORE_MAX_BYTES", 10, {}, 429, None),
         ("STORE_MAX_BYTES", 10, {"store": False}, 429, None),
+        ("ENTRY_MAX_BYTES", 500, {"input": "x" * 500}, 413, "input"),
+        ("ENTRY_MAX_BYTES", 500, {"input": "x" * 500, "store": False}, 413, "input"),
         ("BACKGROUND_MAX_JOBS", 2, {}, 429, "background"),
     ],
 )
@@ -47,7 +49,33 @@ def test_a_limit_refuses_a_job_and_leaves_nothing(
         queue(**fields)
     assert (caught.value.status, caught.value.param) == (status, param)
     assert f"RESPONSES_{name}" in caught.value.message
+    # Sending `store: false` alone helps no job.
+    assert "`background` out" in caught.value.message or "have ended" in caught.value.message or status == 400
+    assert ", or send `store: false`" not in caught.value.message
     assert Response.objects.count() == EventBatch.objects.count() == 2
+
+
+CALL = {"type": "function_call", "call_id": "c9", "name": "look_up", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "c9", "output": "18 °C"}
+
+
+@pytest.mark.parametrize("sent", [[CALL], [OUTPUT], [CALL, OUTPUT, OUTPUT], [{**CALL, "call_id": "c1"}, OUTPUT]])
+def test_a_call_without_its_output_is_no_job(sent: list[dict[str, Any]]) -> None:
+    """Nor an output without its call."""
+    with pytest.raises(ApiError, match=r"call_id 'c[19]'") as caught:
+        queue(input=sent)
+    assert (caught.value.status, caught.value.param) == (400, "input")
+    assert not Response.objects.exists()
+    assert queue(input=[CALL, OUTPUT]).status == "queued"
+
+
+def test_an_open_call_in_the_history_is_looked_at_too() -> None:
+    """Its output may come with the request."""
+    call = {**CALL, "id": "fc_1", "status": "completed"}
+    previous = Conversationalist.make().begin("hello").end(item=call)
+    with pytest.raises(ApiError, match="call_id 'c9'"):
+        queue(previous_response_id=previous)
+    assert queue(previous_response_id=previous, input=[OUTPUT]).status == "queued"
 
 
 def test_background_jobs_take_no_place_in_the_foreground_s_queue(settings: Any) -> None:
