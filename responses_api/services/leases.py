@@ -95,15 +95,15 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
     return sorted(rows, key=lambda row: row.pk)
 
 
-def release_lease(lease: Lease, *, pause: bool = False) -> bool:
+def release_lease(lease: Lease, *, begun: bool = True, pause: bool = False) -> bool:
     """Let a background job go, for another worker to go on with it; False when it was not held any more.
 
     With a ``pause`` nobody claims it for as long as a lease holds.
     """
     until = Now() + lease_seconds() if pause else None
-    # It was begun for nothing, but not lost.
-    losses = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
-    return bool(lease.rows().update(worker="", lease_until=until, losses=losses))
+    # What was begun for nothing was not lost.
+    fewer = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
+    return bool(lease.rows().update(worker="", lease_until=until, losses=fewer if begun else F("losses")))
 
 
 def release_as_lost(lease: Lease) -> bool:

@@ -72,6 +72,8 @@ class JobGeneration(Generation):
         self._sequences = 0
         self._final: Chunk | None = None
         self._is_resumed = False
+        self._has_begun = False
+        """Whether the database knows that this worker has begun it."""
         self._has_started = False
         """Whether the engine has begun the answer; a summary before it does not count."""
         self._rest: list[Event] = []
@@ -104,6 +106,7 @@ class JobGeneration(Generation):
         if not mark_in_progress(self.lease, self._log.batch(untold) if untold else None):
             self.stop_reason = "lost"
             return None
+        self._has_begun = True
         if untold:
             self.tell(first, untold)
         checkpoint = Checkpoint.objects.filter(response=self._row).first()
@@ -271,12 +274,12 @@ class JobGeneration(Generation):
             self._note_loss()
             return
         if self.stop_reason == "shutdown":
-            release_lease(self.lease)
+            release_lease(self.lease, begun=self._has_begun)
             return
         if isinstance(error, Overloaded) and not self.stop_reason:
             # Something of the server's is short: whoever takes the job later may have it.
             log.warning("job.put_back", response=self.lease.public_id, reason=error.message)
-            release_lease(self.lease, pause=True)
+            release_lease(self.lease, begun=self._has_begun, pause=True)
             return
         outcome: Outcome = "cancelled" if self.stop_reason == "cancelled" else "failed"
         code = "invalid_prompt" if isinstance(error, InvalidRequest) else "server_error"

@@ -241,6 +241,9 @@ class GenerationWorker:
         with self._lock:
             before = self._runs.get(row.pk)
             self._runs[row.pk] = run
+            if self._stopping.is_set():
+                # The claim was under way when this worker was told to stop, and knew nothing of it.
+                run.stop_reason = run.stop_reason or "shutdown"
         if before is not None:
             # This worker lost the job and has got it again.
             self._cancel(before, "lost")
@@ -255,6 +258,8 @@ class GenerationWorker:
 
     def _begin(self, row: Response, run: Generation) -> None:
         def prepared() -> GenerationRequest | None:
+            if run.stop_reason == "shutdown":
+                raise Interrupted
             model = self._host[row.model]
             model.ensure_running()
             continuation = run.start(model.engine.info.digest) if isinstance(run, JobGeneration) else None

@@ -17,6 +17,7 @@ from responses_api.protocol import parse_create
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.leases import claim_responses
 from responses_api.services.prepare_generation import prepare_generation
 from responses_api.services.run_generation import Generation
 from responses_api.worker import runtime
@@ -48,16 +49,16 @@ def worker(settings: Any) -> Iterator[GenerationWorker]:
     found.stop()
 
 
-def queue(text: str) -> str:
+def queue(text: str, *, background: bool = False) -> str:
     """A waiting row; the id of its response."""
-    payload = {"input": text, "stream": True}
+    payload = {"input": text, "background": True} if background else {"input": text, "stream": True}
     public_id = new_response_id()
     create_response(
         caller=Caller(project=default_project()),
         request=parse_create(payload),
         public_id=public_id,
         payload=payload,
-        reader="web_1",
+        reader="" if background else "web_1",
     )
     return public_id
 
@@ -98,6 +99,27 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
     assert broken == ids[:1]
     assert last(heard, ids[0])["error"]["class"] == "Overloaded"
     assert all(last(heard, public_id)["last"] for public_id in ids[1:])
+
+
+def test_a_claim_under_way_when_the_worker_stops_is_given_back(worker: GenerationWorker) -> None:
+    """As if it had not been made: the job is neither begun nor lost."""
+
+    def claim_late(**arguments: Any) -> list[Response]:
+        rows = claim_responses(**arguments)
+        if rows:
+            worker._stopping.set()
+        return rows
+
+    with patch.object(runtime, "claim_responses", claim_late):
+        with worker._lock:
+            worker._claim_pending = True  # nobody else claims it
+        job = queue("[[tokens: 3]]", background=True)
+        with worker._lock:
+            worker._jobs_wait = True
+        worker._claim()
+    row = Response.objects.get(public_id=job)
+    assert row.attempt  # twice, when the claim that the worker's start asked for was under way too
+    assert (row.status, row.worker, row.losses) == ("queued", "", 0)
 
 
 def refuse_without_database(run: Any, error: Any) -> None:
