@@ -37,16 +37,17 @@ def snippets(language: str) -> str:
 def test_the_readme_s_snippets_work_as_pasted(real_server: LiveServer, tmp_path: Path) -> None:
     """Sync, streaming, three turns, retrieve, input items, delete, and curl: all of it answers in English.
 
-    Only the answers that are as long as the model likes are cut, for they may take minutes.
+    Only that the answers are cut sooner, for the model likes to take minutes.
     """
     here = f"127.0.0.1:{real_server.port}"
     program = tmp_path / "readme.py"
-    python, cuts = re.subn(r'(input="Why is the sky blue\?")', r"\1, max_output_tokens=30", snippets("python"))
-    assert cuts == 1
+    python, cuts = re.subn(r'(input="Why is the sky blue\?")', r"\1, max_output_tokens=25", snippets("python"))
+    python, more = re.subn(r"max_output_tokens=\d+", "max_output_tokens=25", python)
+    assert (cuts, more) == (1, 7)
     program.write_text(python.replace("127.0.0.1:8080", here), encoding="utf-8")
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=450, check=False)
     assert done.returncode == 0, done.stderr
-    assert "light" in done.stdout
+    assert "light" in done.stdout.lower()
     assert re.search(r"^(completed|incomplete)$", done.stdout, re.MULTILINE)
     assert done.stdout.count(" msg_") == 5
     (command,) = re.findall(r"curl .*?\}'", snippets("sh"), re.DOTALL)

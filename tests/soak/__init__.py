@@ -3,7 +3,7 @@
 import os
 
 LONG = "SOAK_SECONDS" in os.environ
-SECONDS = float(os.environ.get("SOAK_SECONDS", "6"))
+SECONDS = float(os.environ.get("SOAK_SECONDS", "3"))
 TIMEOUT = 3 * SECONDS + 180
 """Seconds after which a test of this package hangs."""
 MODEL = "smollm2-135m"
