@@ -94,11 +94,11 @@ def create_response(
             payload=payload,
             background=request.background,
         )
-    if request.background:
-        refuse_open_calls(request, parent_id=parent.pk if parent else None, project_id=caller.project.pk)
     refuse_when_full(
         stored=len(request_text) if store or request.background else 0, background=request.background, key=caller.key
     )
+    if request.background:
+        refuse_open_calls(request, parent_id=parent.pk if parent else None, project_id=caller.project.pk)
     row = Response(
         public_id=public_id,
         project=caller.project,

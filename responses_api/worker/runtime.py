@@ -258,7 +258,7 @@ class GenerationWorker:
 
     def _begin(self, row: Response, run: Generation) -> None:
         def prepared() -> GenerationRequest | None:
-            if run.stop_reason == "shutdown":
+            if run.is_to_stop():  # no model need be loaded for that
                 raise Interrupted
             model = self._host[row.model]
             model.ensure_running()
