@@ -11,6 +11,8 @@ from typing import Any
 
 from celery import Celery
 
+from responses_api.services.dispatch import JOB_TASK
+
 from .cases import Case
 from .kill import happens, kill_at_random, race
 from .places import PLACES, Missing, Place, kill, rabbit_place, redis_place, wrong_clocks
@@ -18,7 +20,6 @@ from .poison import foreground_case
 
 DATED_SECONDS = 600
 """How far a stored time may be from the true one: much less than the clocks are wrong by."""
-WAKE_TASK = "responses_api.run_background_jobs"
 WAKE_SECONDS = 0.02
 FROZEN_SECONDS = (3.5, 5.0)
 """How long a process is frozen: longer than a lease, which is two seconds here, and until somebody sees that."""
@@ -66,7 +67,7 @@ def storm_case(place: Place, *, jobs: int, seed: int) -> Case:
     async def repeat(over: asyncio.Event) -> int:
         sent = 0
         while not await happens(over, WAKE_SECONDS):
-            await asyncio.to_thread(broker.send_task, WAKE_TASK)
+            await asyncio.to_thread(broker.send_task, JOB_TASK)
             sent += 1
         return sent
 

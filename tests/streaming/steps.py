@@ -49,6 +49,18 @@ def take(builder: ResponseBuilder, step: Step) -> list[Event]:
     return events
 
 
+def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list[Event]:
+    """Start the builder, and tell it all steps, over a compacted history or not."""
+    events = builder.start()
+    if compacted:
+        events += builder.compaction("mlxr1.blob", tokens=(100, 10))
+    for number, step in enumerate(steps):
+        if isinstance(step, Call) and step.end == "left open" and number < len(steps) - 1:
+            continue  # no answer leaves a call open for another item
+        events += take(builder, step)
+    return events
+
+
 def expected_output(steps: Steps, outcome: Outcome) -> list[dict[str, Any]]:
     """The output that the steps have to become, without ids and with each text under `text`."""
     output: list[dict[str, Any]] = []

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure_events
-from tests.streaming.steps import STEPS, Call, Steps, take
+from tests.streaming.steps import STEPS, Steps, take_all
 from tests.streaming.streams import check_grammar, check_items, parse
 from tests.streaming.test_builder_properties import base, finish, seal
 
@@ -14,13 +14,7 @@ def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.
     """Wherever it is cut, however its events came: what is open is closed, and the response has what was told."""
     steps = steps[: data.draw(st.integers(0, len(steps)))]
     made = ResponseBuilder(base())
-    events = made.start()
-    if compacted:
-        events += made.compaction("mlxr1.blob", tokens=(100, 10))
-    for number, step in enumerate(steps):
-        if isinstance(step, Call) and step.end == "left open" and number < len(steps) - 1:
-            continue  # no answer leaves a call open for another item
-        events += take(made, step)
+    events = take_all(made, steps, compacted=compacted)
     seen, rest = SeenStream(), [encode_event(event) for event in events]
     while rest:
         size = data.draw(st.integers(1, len(rest)))

@@ -11,7 +11,7 @@ from inference.types import Chunk, TokenLogprob
 from responses_api.streaming import Event, ResponseBuilder
 from responses_api.streaming.chunk_record import decode_chunks, encode_chunks, holds_tokens
 from responses_api.streaming.replay import NotReplayable, replayed_builder
-from tests.streaming.steps import STEPS, Call, Steps, take
+from tests.streaming.steps import STEPS, Steps, take_all
 from tests.streaming.test_builder_properties import OUTCOMES, base, finish, seal
 
 LOGPROBS = st.builds(
@@ -51,13 +51,7 @@ def test_events_bring_a_builder_back(
     """Wherever it is cut, it ends as the one that made them would have ended."""
     steps = steps[: data.draw(st.integers(0, len(steps)))]
     made = ResponseBuilder(base(), queued=True, seal=seal if sealed else None)
-    events = made.start()
-    if compacted:
-        events += made.compaction("mlxr1.blob", tokens=(100, 10))
-    for number, step in enumerate(steps):
-        if isinstance(step, Call) and step.end == "left open" and number < len(steps) - 1:
-            continue  # no answer leaves a call open for another item
-        events += take(made, step)
+    events = take_all(made, steps, compacted=compacted)
     again = replayed_builder(base(), through_json(events), seal=seal if sealed else None)
     assert again.snapshot() == made.snapshot()
     assert finish(again, outcome) == finish(made, outcome)
