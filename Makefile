@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install serve team key admin test check bench soak faults lock clean format
+.PHONY: help install serve team key admin test check bench soak faults hostile lock clean format
 .DELETE_ON_ERROR:
 
 MLX ?= $(if $(filter Darwin,$(shell uname -s)),metal,cpu)
@@ -12,6 +12,7 @@ WORKERS ?= 2
 SOAK_SECONDS ?= 600
 SOAK_TURNS ?= 2000
 JOBS ?= 200
+HOSTILE_SECONDS ?= 3600
 
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -63,6 +64,9 @@ soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 a test, and run S
 
 faults: $(DEVELOPMENT) ## Kill workers, take services away, cancel JOBS=200 jobs and more (ARGS="kill cancel")
 	@exec $(RUN) -m tests.faults $(ARGS) --jobs $(JOBS)
+
+hostile: $(DEVELOPMENT) ## Send requests made to hurt others for HOSTILE_SECONDS=3600, and print the worst (ARGS="--shape team")
+	@exec $(RUN) -m tests.hostile --seconds $(HOSTILE_SECONDS) $(ARGS)
 
 lock: $(DEVELOPMENT) ## Lock requirements/*.in anew (UPGRADE=1 takes newer versions)
 	$(LOCK) requirements/mlx-cpu.in -o requirements/mlx-cpu.txt

@@ -109,7 +109,7 @@ OPERATIONS: Final = (
         about="What stays of the history, and one encrypted item that stands for all of it. Nothing is stored.",
         body="CompactRequest",
         example={"model": "smollm2-135m", "input": "Why is the sky blue?"},
-        answer="Compaction",
+        answer="CompactedHistory",
         faults=(404, 409, 413),
     ),
     Operation(

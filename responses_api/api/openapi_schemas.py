@@ -169,7 +169,10 @@ def schemas() -> Json:
     }
     update = bodies["UpdateConversation"]["properties"]
     update["metadata"] = {"anyOf": [update["metadata"], dict(NULL)]}
-    return dict(sorted({**bodies, **objects()}.items()))
+    answered = objects()
+    if both := bodies.keys() & answered.keys():
+        raise ValueError(f"The names {sorted(both)} stand for what is sent and for what is answered.")
+    return dict(sorted({**bodies, **answered}.items()))
 
 
 def record(about: str, properties: Json, *, optional: Iterable[str] = ()) -> Json:
@@ -225,7 +228,7 @@ def objects() -> Json:
             {"status": {"enum": ["ok", "unavailable"]}, "reason": STRING, "models": COUNT},
             optional=("reason", "models"),
         ),
-        "Compaction": record(
+        "CompactedHistory": record(
             "A compacted history: kept and retained items, and last the compaction item.",
             {
                 "id": STRING,

@@ -1,0 +1,49 @@
+"""python -m tests.hostile [WORDS…] [--seconds 1800] [--shape embedded|team] [--most MB] [--json FILE] [--seed N]
+
+Sends hostile requests, those whose names have one of the words, and prints the worst five of each measure; 1 when a
+rule was broken.
+"""
+
+import argparse
+import contextlib
+import os
+import random
+import sys
+from pathlib import Path
+
+from tests.services import find_postgres, fresh_database
+
+from . import MIB
+from .report import report, write_json
+from .run import run, shape
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("words", nargs="*", metavar="WORDS")
+    parser.add_argument("--seconds", type=float, default=1800)
+    parser.add_argument("--shape", choices=("embedded", "team"), default="embedded")
+    parser.add_argument("--most", type=int, default=64, help="largest body, in MB")
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
+    options = parser.parse_args()
+    with contextlib.ExitStack() as stack:
+        database_url = ""
+        if options.shape == "team":
+            postgres = find_postgres()
+            if postgres is None:
+                parser.error("the team shape needs PostgreSQL: set TEST_DATABASE_URL")
+            database_url = stack.enter_context(fresh_database(postgres))
+        redis_url = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/15")
+        server = shape(options.shape, database_url=database_url, redis_url=redis_url)
+        print(f"seed {options.seed}, the server's log in {server.log}", flush=True)
+        outcome = run(server, seconds=options.seconds, seed=options.seed, words=options.words, most=options.most * MIB)
+    print(report(outcome.measured))
+    print(f"{outcome.reached} of {outcome.kinds} kinds of requests were sent", *outcome.faults, sep="\n")
+    if options.json:
+        write_json(outcome.measured, options.json)
+    return 1 if outcome.faults or any(one.faults for one in outcome.measured) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,146 @@
+"""What one hostile request does to the server and to others, and which rules that breaks."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from tests.live.server import LiveServer
+
+from . import KIB, MIB, memory
+from .client import Answer, Manner, send
+from .corpus import Hostile
+from .known import Known
+from .watch import Seen, Watch
+
+SETTLE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What others may notice."""
+
+    stall: float = 0.25
+    slope: float = 2.5
+    """Time at twice the size, by time at the size."""
+    noticeable: float = 0.25
+    """Seconds below which a slope says nothing."""
+    memory: int = 100 * MIB
+    """Bytes that may stay, besides twice the body."""
+    timeout: float = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One request's figures."""
+
+    name: str
+    size: int
+    status: int
+    seconds: float
+    stall: float
+    peak: int
+    """Bytes of memory at most, above what was used before; and those that stayed."""
+    left: int
+    slope: float = 0.0
+    faults: tuple[str, ...] = ()
+    words: str = field(default="", repr=False)
+
+    def __str__(self) -> str:
+        size = f"{self.size / MIB:.1f} MB" if self.size >= MIB else f"{self.size / KIB:.0f} KB"
+        slope = f", slope {self.slope:.1f}" if self.slope else ""
+        return (
+            f"{size}, {self.status or 'no answer'} after {self.seconds:.2f} s, stall {self.stall * 1000:.0f} ms, "
+            f"peak +{self.peak / MIB:.0f} MB, left {self.left / MIB:+.0f} MB{slope}: {self.name}"
+        )
+
+
+class Bench:
+    """Sends hostile requests to one server, one at a time."""
+
+    def __init__(self, server: LiveServer, watch: Watch, known: Known, *, key: str, rules: Rules) -> None:
+        assert server.process is not None
+        self.port, self.watch, self.known, self.key, self.rules = server.port, watch, known, key, rules
+        self.pids = memory.family(server.process.pid)
+        self.rest = memory.used(self.pids)
+        """Bytes used at the start."""
+
+    def run(self, hostile: Hostile, sizes: list[int], *, tries: int = 3) -> Iterator[Measured]:
+        """Its figures at sizes that double. What breaks a rule is tried again: only what breaks it each time counts."""
+        before: Measured | None = None
+        for size in sizes:
+            best = self._judged(self.once(hostile, size), before)
+            for _ in range(tries - 1):
+                if not best.faults:
+                    break
+                best = better(best, self._judged(self.once(hostile, size), before))
+            yield best
+            before = best
+            if best.seconds >= self.rules.timeout:
+                return
+
+    def once(self, hostile: Hostile, size: int) -> Measured:
+        """One request of this size."""
+        if "_id}" in hostile.route:
+            self.known.renew()
+        request = hostile.make(size)
+        keys = {"good": self.key, "wrong": "wrong"}
+        headers = {"Authorization": f"Bearer {keys[hostile.key]}"} if hostile.key else {}
+        request = replace(request, target=self.known.placed(request.target), headers={**headers, **request.headers})
+        used = memory.used(self.pids)
+        memory.forget_highest(self.pids)
+        self.watch.take()
+        answer = send(request, self.port, manner=hostile.manner, timeout=self.rules.timeout)
+        seen = self.watch.take()
+        peak = memory.highest(self.pids) - used
+        allowed = used + self.rules.memory + 2 * len(request.body)
+        deadline = time.monotonic() + SETTLE_SECONDS
+        while (after := memory.used(self.pids)) > allowed and time.monotonic() < deadline:
+            time.sleep(0.1)
+        later = self.watch.take()
+        seen = replace(seen, stall=max(seen.stall, later.stall), losses=[*seen.losses, *later.losses])
+        return Measured(
+            name=hostile.name,
+            size=size,
+            status=answer.status,
+            seconds=answer.seconds,
+            stall=seen.stall,
+            peak=peak,
+            left=after - used,
+            faults=tuple(self._faults(hostile, answer, seen, after - allowed)),
+            words=answer.text.partition("\r\n\r\n")[2][:300],
+        )
+
+    def _faults(self, hostile: Hostile, answer: Answer, seen: Seen, excess: int) -> Iterator[str]:
+        if seen.stall > self.rules.stall:
+            yield f"/healthz waited {seen.stall:.2f} s"
+        if excess > 0:
+            yield f"{excess / MIB:.0f} MB more stayed than may"
+        if answer.is_late:
+            yield f"took more than {self.rules.timeout:.0f} s"
+        elif answer.status in (500, 502, 504):
+            yield f"answered {answer.status}"
+        elif not answer.status and hostile.manner is Manner.WHOLE:
+            yield "no answer"
+        yield from (f"a victim: {loss}" for loss in seen.losses)
+
+    def _judged(self, measured: Measured, before: Measured | None) -> Measured:
+        if before is None:
+            return measured
+        ratio = measured.seconds / max(before.seconds, 1e-9)
+        faults = measured.faults
+        if measured.seconds > self.rules.noticeable and ratio > self.rules.slope:
+            faults = (*faults, f"takes {ratio:.1f} times as long at twice the size")
+        return replace(measured, slope=ratio, faults=faults)
+
+
+def better(one: Measured, other: Measured) -> Measured:
+    """The better of two tries; a victim's loss is never forgotten."""
+    best, rest = (one, other) if rank(one) <= rank(other) else (other, one)
+    losses = tuple(fault for fault in rest.faults if fault.startswith("a victim"))
+    return replace(best, faults=(*best.faults, *losses))
+
+
+def rank(measured: Measured) -> tuple[int, float, float]:
+    return (len(measured.faults), measured.stall, measured.seconds)

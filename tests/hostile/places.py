@@ -1,0 +1,186 @@
+"""Every property of every body in the OpenAPI document, with a valid rest of the body around it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from . import MODEL
+
+Json = Any
+Build = Callable[[Json], Json]
+
+HOLE = "\x00hole\x00"
+"""Stands for what is put into the place."""
+QUESTION = {"role": "user", "content": "And now?"}
+CALL = {"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": "{}"}
+TOOL = {"type": "function", "name": "look_up", "parameters": {"type": "object", "properties": {}}}
+WHOLE: Mapping[str, Json] = {
+    "CreateResponse": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
+    "CountInputTokens": {"model": MODEL, "input": [QUESTION]},
+    "CompactRequest": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
+    "CreateConversation": {"items": [QUESTION]},
+    "UpdateConversation": {"metadata": {}},
+    "CreateItems": {"items": [QUESTION]},
+}
+"""Bodies that are answered with 200."""
+VALUES: Mapping[str, Json] = {
+    "model": MODEL,
+    "call_id": "call_1",
+    "name": "look_up",
+    "schema": {"type": "object", "properties": {}},
+    "parameters": {"type": "object", "properties": {}},
+    "definition": 'start: "a"',
+    "syntax": "lark",
+    "arguments": "{}",
+}
+"""Where a type says too little of what is valid."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """One property, or the entry of an array or a map, of one body.
+
+    `owner` is the component that has it; `whole` is the body with `HOLE` in the place.
+    """
+
+    body: str
+    owner: str
+    name: str
+    path: str
+    schema: Json
+    whole: Json
+    entry: Callable[[Json], Json]
+    """A small valid value of a schema."""
+
+    def around(self) -> tuple[bytes, bytes]:
+        """The body's text before and after what is put in."""
+        before, after = json.dumps(self.whole).split(json.dumps(HOLE))
+        return before.encode(), after.encode()
+
+    def allows(self, kind: str) -> bool:
+        """Whether the schema takes values of this JSON type."""
+        return any(variant.get("type") == kind for variant in self.variants)
+
+    def entries(self, schema: Json) -> Iterator[Json]:
+        """A valid entry of each kind that an array's schema allows."""
+        for variant in flat(schema.get("items", {})):
+            yield self.entry(variant)
+
+    @property
+    def variants(self) -> list[Json]:
+        return list(flat(self.schema))
+
+
+def flat(schema: Json) -> Iterator[Json]:
+    """A schema's alternatives, references left as they are."""
+    branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
+    if not branches:
+        yield schema
+    for branch in branches:
+        yield from flat(branch)
+
+
+class Places:
+    """The places of the document's bodies."""
+
+    def __init__(self, document: Json) -> None:
+        self.components: Mapping[str, Json] = document["components"]["schemas"]
+
+    def of(self, body: str) -> list[Place]:
+        """Those of one body: of each component that it may hold, once."""
+        seen: set[str] = {body}
+
+        def build(value: Json) -> Json:
+            return {**WHOLE[body], **value}
+
+        return list(self._properties(body, body, self.components[body], "", build, seen))
+
+    def _properties(
+        self, body: str, owner: str, schema: Json, path: str, build: Build, seen: set[str]
+    ) -> Iterator[Place]:
+        base = {} if owner == body else self.valid(schema)
+        for name, inner in schema.get("properties", {}).items():
+
+            def within(value: Json, name: str = name) -> Json:
+                others = {"tools": [TOOL]} if (owner, name) == ("CreateResponse", "tool_choice") else {}
+                return build({**base, **others, name: value})
+
+            yield from self._place(body, owner, name, inner, f"{path}.{name}".lstrip("."), within, seen)
+
+    def _place(
+        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, seen: set[str]
+    ) -> Iterator[Place]:
+        yield Place(body=body, owner=owner, name=name, path=path, schema=schema, whole=build(HOLE), entry=self.valid)
+        for variant in flat(schema):
+            yield from self._inside(body, owner, name, variant, path, build, seen)
+
+    def _inside(
+        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, seen: set[str]
+    ) -> Iterator[Place]:
+        if "$ref" in schema:
+            component = schema["$ref"].rpartition("/")[2]
+            if component not in seen:
+                seen.add(component)
+                yield from self._properties(body, component, self.components[component], path, build, seen)
+        elif schema.get("type") == "array":
+            for variant in flat(schema["items"]):
+                component = variant.get("$ref", "").rpartition("/")[2]
+
+                def entry(value: Json, component: str = component) -> Json:
+                    return build(with_companions(component, value) if path in ("input", "items") else [value])
+
+                if component:
+                    yield from self._inside(body, owner, name, variant, f"{path}[]", entry, seen)
+                else:
+                    yield from self._place(body, owner, f"{name}[]", variant, f"{path}[]", entry, seen)
+        elif "properties" in schema:
+            yield from self._properties(body, f"{owner}.{name}", schema, path, build, seen)
+        elif schema.get("type") == "object":
+            more = schema.get("additionalProperties")
+            value = more if isinstance(more, dict) else {}
+            yield from self._place(body, owner, f"{name}{{}}", value, f"{path}{{}}", lambda v: build({"a": v}), seen)
+
+    def valid(self, schema: Json, name: str = "") -> Json:
+        """A small value that the schema allows."""
+        if name in VALUES:
+            return VALUES[name]
+        schema = next(iter(flat(schema)))
+        if "$ref" in schema:
+            return self.valid(self.components[schema["$ref"].rpartition("/")[2]])
+        for keyword in ("const", "enum"):
+            if keyword in schema:
+                return schema[keyword] if keyword == "const" else schema[keyword][0]
+        match schema.get("type"):
+            case "object":
+                required = schema.get("required", ())
+                return {name: self.valid(schema["properties"][name], name) for name in required}
+            case "array":
+                return []
+            case "integer" | "number":
+                return schema.get("minimum", 0)
+            case "boolean":
+                return False
+            case "null":
+                return None
+            case _:
+                return "a"
+
+
+def with_companions(component: str, item: Json) -> list[Json]:
+    """An item among those that it needs, with a question at the end."""
+    match component:
+        case "FunctionCall":
+            return [item, {"type": "function_call_output", "call_id": "call_1", "output": "a"}, QUESTION]
+        case "FunctionCallOutput":
+            return [CALL, item, QUESTION]
+        case "CustomToolCall":
+            return [item, {"type": "custom_tool_call_output", "call_id": "call_1", "output": "a"}, QUESTION]
+        case "CustomToolCallOutput":
+            return [{"type": "custom_tool_call", "call_id": "call_1", "name": "look_up", "input": "a"}, item, QUESTION]
+        case "CompactionTrigger":
+            return [QUESTION, item]
+        case _:
+            return [item, QUESTION]

@@ -1,0 +1,217 @@
+"""Small things that are said again and again, and stand for something large or for much work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from . import KIB, MIB, MODEL
+from .client import Request
+from .corpus import Hostile
+from .known import Known
+from .places import QUESTION, TOOL
+from .schema_shapes import GRAMMARS, SCHEMAS
+
+CREATE, COUNT, COMPACT = "POST /v1/responses", "POST /v1/responses/input_tokens", "POST /v1/responses/compact"
+ADD = "POST /v1/conversations/{conversation_id}/items"
+MOST_ITEMS = 20_000
+MOST_TOOLS = 128
+FEW_BYTES = 2 * KIB
+TEMPLATE_NUMBER = "#"
+
+
+def repeated_requests(known: Known) -> Iterator[Hostile]:
+    """All of them; what they name exists."""
+    for route in (CREATE, COUNT, COMPACT):
+        yield from _histories(route, known)
+    for route in (CREATE, COUNT):
+        yield from _tools(route)
+        yield from _settings(route)
+    yield _with_items(ADD, "compaction blobs of 4 MB", [_blob(known.large_blob)], ends=[], name="items")
+    yield from _streamed()
+
+
+def _histories(route: str, known: Known) -> Iterator[Hostile]:
+    reference = {"type": "item_reference", "id": known.large_item}
+    yield _with_items(route, "references to an item of 1 MB", [reference], smallest=FEW_BYTES, largest=MIB)
+    yield _with_items(route, "ids of an item of 1 MB", [{"id": known.large_item}], smallest=FEW_BYTES, largest=MIB)
+    unknown = {"type": "item_reference", "id": "msg_#"}
+    yield _with_items(route, "references to nothing", [unknown], largest=2 * MIB)
+    yield _with_items(route, "compaction blobs", [_blob(known.blob)])
+    yield _with_items(route, "compaction blobs of 4 MB", [_blob(known.large_blob)], smallest=2 * len(known.large_blob))
+    yield _with_items(route, "altered blobs", [_blob(known.large_blob[:-9] + "AAAAAAAAA")])
+    yield _with_items(
+        route, "foreign reasoning", [{"type": "reasoning", "summary": [], "encrypted_content": "QUJD" * 64}]
+    )
+    call = {"type": "function_call", "call_id": "call_#", "name": "look_up", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": "call_#", "output": "a"}
+    yield _with_items(route, "calls with outputs", [call, output])
+    yield _with_items(route, "calls without outputs", [call])
+    yield _with_items(route, "outputs without calls", [output])
+    yield _with_items(route, "calls of one id", [{**call, "call_id": "a"}, {**output, "call_id": "a"}])
+    deep = {**call, "arguments": "[" * 900 + "]" * 900}
+    yield _with_items(route, "calls with deep arguments", [deep, output])
+    for role in ("user", "assistant", "system"):
+        yield _with_items(route, f"messages of {role}", [{"role": role, "content": "a"}])
+    yield _with_items(route, "turns", [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])
+    yield _with_items(
+        route, "turns, truncated", [QUESTION, {"role": "assistant", "content": "b" * 400}], truncation="auto"
+    )
+    if route == COMPACT:
+        for keep in (1, 2**31 - 1):
+            yield _with_items(
+                route, f"messages, {keep} tokens kept", [{"role": "user", "content": "a"}], keep_tokens=keep
+            )
+            long = {"role": "user", "content": "word " * 200}
+            yield _with_items(route, f"long messages, {keep} tokens kept", [long], keep_tokens=keep)
+    if route == CREATE:
+        managed = [{"type": "compaction", "compact_threshold": 1000}]
+        for content in ("a", "word " * 200):
+            message = {"role": "user", "content": content}
+            yield _with_items(route, f"messages of {len(content)}, compacted", [message], context_management=managed)
+
+
+def _tools(route: str) -> Iterator[Hostile]:
+    for shape in SCHEMAS:
+
+        def many(size: int, write: Callable[[int], bytes] = shape.write) -> bytes:
+            schema = write(max(100, size // MOST_TOOLS)).decode()
+            tools = ",".join(
+                f'{{"type":"function","name":"tool_{number}","parameters":{schema}}}' for number in range(MOST_TOOLS)
+            )
+            return _body(tools=_Raw(f"[{tools}]"), tool_choice="required")
+
+        yield _made(route, f"128 tools, {shape.name}", many, largest=MOST_TOOLS * 64 * KIB)
+    for shape in GRAMMARS:
+
+        def grammars(size: int, write: Callable[[int], bytes] = shape.write, name: str = shape.name) -> bytes:
+            definition = write(max(100, size // MOST_TOOLS)).decode()
+            syntax = "lark" if name.startswith("Lark") else "regex"
+            form = f'{{"type":"grammar","syntax":"{syntax}","definition":{definition}}}'
+            tools = ",".join(f'{{"type":"custom","name":"tool_{n}","format":{form}}}' for n in range(MOST_TOOLS))
+            return _body(tools=_Raw(f"[{tools}]"), tool_choice="required")
+
+        yield _made(route, f"128 tools, {shape.name}", grammars, largest=MOST_TOOLS * 64 * KIB)
+    allowed = {"type": "function", "name": "look_up"}
+    yield _made(
+        route,
+        "allowed tools",
+        lambda size: _body(
+            tools=[TOOL],
+            tool_choice={"type": "allowed_tools", "mode": "auto", "tools": [allowed] * (size // 40)},
+        ),
+    )
+    yield _made(route, "hosted tools", lambda size: _body(tools=[{"type": "mcp", "a": "b" * (size // 128)}] * 128))
+    one = {"type": "namespace", "name": "a", "description": "", "tools": [TOOL] * 128}
+    yield _made(
+        route, "namespaces", lambda size: _body(tools=[{**one, "name": f"n{n}"} for n in range(size // 9000 + 1)])
+    )
+
+
+def _settings(route: str) -> Iterator[Hostile]:
+    if route == COUNT:
+        return
+    yield _made(route, "biases", lambda size: _body(logit_bias={str(n): 1 for n in range(size // 10)}))
+    yield _made(route, "stop strings", lambda size: _body(stop=["a" * (size // 4)] * 4))
+    yield _made(route, "metadata", lambda size: _body(metadata={f"k{n}": "a" * 512 for n in range(size // 520)}))
+    yield _made(route, "includes", lambda size: _body(include=["reasoning.encrypted_content"] * (size // 31)))
+    kinds = {f"a{n}": {"b": "c" * (size_of // 32)} for n, size_of in enumerate([KIB] * 32)}
+    yield _made(route, "template arguments", lambda size: _body(chat_template_kwargs={**kinds, "z": "a" * size}))
+
+
+def _streamed() -> Iterator[Hostile]:
+    """The same creations, answered as a stream, as a job, and not stored."""
+    ways: tuple[dict[str, Any], ...] = (
+        {"stream": True},
+        {"background": True},
+        {"background": True, "stream": True},
+        {"store": False},
+    )
+    for more in ways:
+        how = ", ".join(f"{name} {value}" for name, value in more.items())
+        yield _made(CREATE, f"long text, {how}", partial(_long, "input", more))
+        yield _made(CREATE, f"long instructions, {how}", partial(_long, "instructions", more))
+        yield _made(CREATE, f"long answer, {how}", partial(_long_answer, more), largest=MIB // 2)
+        yield _with_items(CREATE, f"messages, {how}", [{"role": "user", "content": "a"}], **more)
+        call = {"type": "web_search_call", "action": {"query": "a" * 1000}}
+        yield _with_items(CREATE, f"hosted calls, {how}", [call], **more)
+
+
+def _long(name: str, more: dict[str, Any], size: int) -> bytes:
+    return _body(**{name: "a" * size}, **more)
+
+
+def _long_answer(more: dict[str, Any], size: int) -> bytes:
+    return _body(input=f"[[tokens: {size // 8}]]", max_output_tokens=size, **more)
+
+
+class _Raw(str):
+    """JSON text that is put in as it is."""
+
+    __slots__ = ()
+
+
+def _body(**parameters: Any) -> bytes:
+    whole = {"model": MODEL, "input": "And now?", "max_output_tokens": 16, **parameters}
+    written = (
+        f"{json.dumps(name)}:{value if isinstance(value, _Raw) else json.dumps(value)}" for name, value in whole.items()
+    )
+    return ("{" + ",".join(written) + "}").encode()
+
+
+def _blob(content: str) -> dict[str, Any]:
+    return {"type": "compaction", "encrypted_content": content}
+
+
+def _with_items(
+    route: str,
+    shape: str,
+    items: list[Any],
+    *,
+    ends: list[Any] | None = None,
+    name: str = "input",
+    smallest: int = 64 * KIB,
+    largest: int = 64 * MIB - 64 * KIB,
+    **parameters: Any,
+) -> Hostile:
+    """These items as often as fits; `#` in them is a number."""
+    unit = ",".join(json.dumps(item, separators=(",", ":")) for item in items)
+    last = [QUESTION] if ends is None else ends
+
+    def body(size: int) -> bytes:
+        count = max(1, size // (len(unit) + 1))
+        if name == "input":
+            count = min(count, (MOST_ITEMS - len(last)) // len(items))
+        many = (
+            [unit.replace(TEMPLATE_NUMBER, str(n)) for n in range(count)] if TEMPLATE_NUMBER in unit else [unit] * count
+        )
+        inside = _Raw("[" + ",".join([*many, *map(json.dumps, last)]) + "]")
+        if name != "input":
+            return f'{{"{name}":{inside}}}'.encode()
+        if route == COUNT:
+            return _body(**{"input": inside, **parameters}).replace(b'"max_output_tokens":16,', b"")
+        return _body(**{"input": inside, **parameters})
+
+    return _made(route, shape, body, smallest=smallest, largest=largest, place=name)
+
+
+def _made(
+    route: str,
+    shape: str,
+    body: Callable[[int], bytes],
+    *,
+    smallest: int = 64 * KIB,
+    largest: int = 64 * MIB - 64 * KIB,
+    place: str = "repeated",
+) -> Hostile:
+    method, path = route.split()
+
+    def make(size: int) -> Request:
+        data = body(size)
+        if route == COUNT:
+            data = data.replace(b'"max_output_tokens":16,', b"").replace(b', "max_output_tokens": 16', b"")
+        return Request(method=method, target=path, body=data)
+
+    return Hostile(route=route, place=place, shape=shape, make=make, smallest=smallest, largest=largest)
