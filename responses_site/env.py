@@ -81,7 +81,8 @@ class Environment:
         "RESPONSES_DATABASE_CONNECTIONS",
         kinds.integer(4),
         16,
-        "Connections to PostgreSQL that a process holds at most; all processes together must fit its max_connections.",
+        "Connections to PostgreSQL that a process holds at most, two of them for heartbeats alone; all processes "
+        "together must fit its max_connections.",
     )
     redis_url: str = _setting(
         "REDIS_URL",
@@ -386,7 +387,7 @@ class Environment:
         "RESPONSES_SWEEP_SECONDS",
         kinds.seconds(0, above=True),
         60.0,
-        "How often expired responses and lost leases are looked for.",
+        "How often expired responses are looked for.",
     )
     keepalive_seconds: float = _setting(
         "RESPONSES_KEEPALIVE_SECONDS",

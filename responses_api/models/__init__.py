@@ -1,6 +1,7 @@
 """The store: one concern a file."""
 
 from .api_key import ApiKey
+from .chore import Chore
 from .conversation import Conversation
 from .counter import Counter
 from .event_log import Checkpoint, EventBatch
@@ -17,6 +18,7 @@ from .user import User
 __all__ = [
     "ApiKey",
     "Checkpoint",
+    "Chore",
     "Conversation",
     "Counter",
     "EventBatch",

@@ -25,7 +25,7 @@ class Announcement:
 
 
 def announce_process(announcement: Announcement) -> None:
-    """Write or refresh a process's row, and tell what it has counted."""
+    """Write or refresh a process's row, which nobody else writes."""
     values = {
         "heartbeat_at": Now(),
         "slots": announcement.slots,
@@ -38,7 +38,6 @@ def announce_process(announcement: Announcement) -> None:
         about = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid(), "started_at": Now()}
         # Two threads of a process may find that there is no row yet.
         Process.objects.bulk_create([Process(id=announcement.id, **about, **values)], ignore_conflicts=True)
-    publish_counts()
 
 
 def announce_models(offers: list[dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@ from responses_api.selectors.responses import get_previous
 from .check_schemas import check_schemas
 from .create_response import conversation_to_continue
 from .database_threads import in_database_thread
+from .listen import listen
 from .take_input import take_input
 
 ANSWER_SECONDS = 10.0
@@ -69,7 +70,7 @@ async def count_input_tokens(*, caller: Caller, payload: Any) -> int:
     """The tokens that the same create request would report as its ``usage.input_tokens``."""
     question = await in_database_thread(ask, caller, payload)
     reply = bus.response_group(new_id("req_"))
-    subscription = await bus.subscribe(reply)
+    subscription = await listen(reply)
     try:
         message = {
             "type": "process.count",

@@ -1,6 +1,6 @@
 """The event log of background jobs: written in batches under a lease, read in pages, kept for a while after the end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -21,6 +21,7 @@ from .leases import Lease
 
 PAGE_BATCHES = 200
 EXPIRY_LOGS = 50
+EXPIRY_BATCHES = 200
 
 
 @dataclass(slots=True)
@@ -215,17 +216,23 @@ def stream_is_kept(row: Response) -> bool:
     return kept.exists() and EventBatch.objects.filter(response_id=row.pk).exists()
 
 
-def expire_event_logs() -> int:
-    """Remove the logs of jobs that ended some time ago; returns how many batches went."""
+def expire_event_logs(pause: Callable[[], None] = lambda: None) -> int:
+    """Remove the logs of jobs that ended some time ago; returns how many batches went.
+
+    ``pause`` is called after each statement, which removes a bounded number of rows.
+    """
     limit = Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
+    # Found by their first batch, for logs are fewer than the stored responses; so that one goes last.
+    ended = EventBatch.objects.filter(number=0, response__completed_at__lte=limit).order_by()
     total = 0
-    while True:
-        # Found by their logs, which are fewer than the stored responses.
-        ended = EventBatch.objects.filter(number=0, response__completed_at__lte=limit)
-        rows = list(ended.values_list("response_id", flat=True)[:EXPIRY_LOGS])
-        total += EventBatch.objects.filter(response_id__in=rows).delete()[0]
-        if len(rows) < EXPIRY_LOGS:
-            return total
+    while rows := list(ended.values_list("response_id", flat=True)[:EXPIRY_LOGS]):
+        logs = EventBatch.objects.filter(response_id__in=rows).order_by()
+        while later := list(logs.filter(number__gt=0).values_list("pk", flat=True)[:EXPIRY_BATCHES]):
+            total += EventBatch.objects.filter(pk__in=later).delete()[0]
+            pause()
+        total += logs.filter(number=0).delete()[0]
+        pause()
+    return total
 
 
 def decoded_events(batches: Iterable[EventBatch]) -> list[dict[str, Any]]:

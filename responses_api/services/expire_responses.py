@@ -1,5 +1,7 @@
 """Retention: what is past its time is removed, some at a time so that nothing waits long for a lock."""
 
+from collections.abc import Callable
+
 from django.db.models.functions import Now
 
 from responses_api.counting import STORE_EXPIRIES, count
@@ -9,11 +11,15 @@ from responses_api.models.response import ACTIVE
 from .delete_conversation import idle_conversations, remove_conversations
 from .delete_response import remove_responses
 
-BATCH = 200
+BATCH = 100
 
 
-def expire_responses() -> int:
-    """Remove all expired responses and conversations; returns how many."""
+def at_once() -> None:
+    """No pause."""
+
+
+def expire_responses(pause: Callable[[], None] = at_once) -> int:
+    """Remove all expired responses and conversations; returns how many. ``pause`` is called after each batch."""
     total = 0
     while True:
         rows = list(
@@ -24,14 +30,16 @@ def expire_responses() -> int:
         total += removed
         if len(rows) < BATCH:
             break
-    return total + expire_conversations()
+        pause()
+    return total + expire_conversations(pause)
 
 
-def expire_conversations() -> int:
-    """Remove all expired conversations; returns how many."""
+def expire_conversations(pause: Callable[[], None] = at_once) -> int:
+    """Remove all expired conversations; returns how many. ``pause`` is called after each batch."""
     total = 0
     while True:
         keys = list(idle_conversations().filter(expires_at__lte=Now()).values_list("pk", flat=True)[:BATCH])
         total += remove_conversations(keys, expired=True)
         if len(keys) < BATCH:
             return total
+        pause()

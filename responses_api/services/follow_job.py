@@ -12,14 +12,15 @@ from django.db import Error as DatabaseError
 
 from responses_api import bus
 from responses_api.caller import Caller
-from responses_api.errors import CursorExpired, InvalidValue, Overloaded, RateLimited, StreamNotAvailable
+from responses_api.errors import CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import get_response
 from responses_api.streaming import EncodedEvent, encode_event, failure_events
 
-from .database_threads import in_database_thread
+from .database_threads import in_reading_thread
 from .event_log import Page, kept_from, read_page, stream_is_kept
+from .listen import listen
 from .web_process import web_process
 
 log = structlog.get_logger(__name__)
@@ -97,7 +98,7 @@ class JobReader:
         """What the log has from here on, page by page."""
         while not self._given_up:
             try:
-                page = await in_database_thread(read_page, self._row, self._next)
+                page = await in_reading_thread(read_page, self._row, self._next)
             except DatabaseError as error:
                 log.warning("reader.database_unavailable", response=self.public_id, error=str(error))
                 yield [], False
@@ -171,14 +172,8 @@ async def place_to_read(caller: Caller) -> AsyncIterator[None]:
 async def reading(public_id: str) -> AsyncIterator[JobReader]:
     """A reader that listens for a job, which may not exist yet. Raises :class:`Overloaded` when none can listen."""
     web_process.refuse_when_stopping()
-    try:
-        await web_process.start()
-        subscription = await bus.subscribe(bus.response_group(public_id))
-    except bus.BusUnavailable as error:
-        raise Overloaded(
-            "The server cannot reach its message broker at the moment. Try again in a few seconds."
-        ) from error
-    reader = JobReader(public_id=public_id, subscription=subscription)
+    await web_process.start()
+    reader = JobReader(public_id=public_id, subscription=await listen(bus.response_group(public_id)))
     try:
         yield reader
     finally:

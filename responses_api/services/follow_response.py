@@ -8,12 +8,13 @@ import orjson
 
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_from_wire
-from responses_api.errors import Overloaded, ServerError
+from responses_api.errors import ServerError
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response
 from responses_api.streaming import EncodedEvent, SeenStream, encode_event
 
 from .database_threads import in_database_thread
+from .listen import listen
 from .web_process import web_process
 
 LOST = "The worker that generated this response has stopped. Send the request again."
@@ -156,9 +157,4 @@ class Follower:
 
 async def follow(public_id: str) -> Follower:
     """Start listening for a response that does not exist yet. Raises :class:`Overloaded` when nothing can be heard."""
-    try:
-        return Follower(public_id, await bus.subscribe(bus.response_group(public_id)))
-    except bus.BusUnavailable as error:
-        raise Overloaded(
-            "The server cannot reach its message broker at the moment. Try again in a few seconds."
-        ) from error
+    return Follower(public_id, await listen(bus.response_group(public_id)))

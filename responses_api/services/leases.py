@@ -118,26 +118,25 @@ class Held:
     attempts: dict[int, int]
     """Row to attempt: of those asked for, what is missing here has been lost."""
     cancel_requested: frozenset[int]
-    overdue: frozenset[int]
-    """What has taken longer than it may."""
 
 
 def renew_leases(*, worker: str, rows: Collection[int]) -> Held:
     """Extend the leases of ``worker`` on ``rows``; report which of these it holds, and which are to be cancelled.
 
     What the worker has a lease on without knowing of it runs out: a claim whose answer never came, an end that could
-    not be stored.
+    not be stored. A row that somebody else has locked is passed over until the next renewal: to wait for it would be to
+    lose the leases on all.
     """
+    if not rows:
+        return Held(attempts={}, cancel_requested=frozenset())
     held = Response.objects.filter(worker=worker, pk__in=rows, status__in=ACTIVE)
     with transaction.atomic():
-        # Jobs in the order in which the event log's writer locks them.
-        list(held.filter(background=True).select_for_update(no_key=True).order_by("pk").values_list("pk"))
-        held.update(lease_until=Now() + lease_seconds())
+        free = held.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
+        Response.objects.filter(pk__in=list(free)).update(lease_until=Now() + lease_seconds())
     found = list(held.values_list("pk", "attempt", "cancel_requested_at"))
     return Held(
         attempts={pk: attempt for pk, attempt, _ in found},
         cancel_requested=frozenset(pk for pk, _, cancelled in found if cancelled is not None),
-        overdue=frozenset(overdue_rows(held)),
     )
 
 

@@ -75,13 +75,17 @@ def make_room_for_conversations() -> int:
     return _evict(limit, size=size, oldest=oldest, remove=lambda pk: remove_conversation(pk, among=oldest))
 
 
-def make_room() -> None:
-    """Bring the whole store within its limits, as after a start with new ones, and add up what was counted."""
+def make_room(pause: Callable[[], None] = lambda: None) -> None:
+    """Bring the whole store within its limits, as after a start with new ones, and add up what was counted.
+
+    ``pause`` is called between the projects.
+    """
     if get_store_totals().changes > MANY_CHANGES:
         add_up_changes()
     if project_limit().is_set:
         for project_id in Project.objects.values_list("pk", flat=True):
             _evict_responses(project_id, project_limit())
+            pause()
     _evict_responses(None, store_limit())
     make_room_for_conversations()
 

@@ -75,6 +75,11 @@ def try_to_end(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> None
         log.exception("job.not_ended", row=pk)
 
 
+def overdue_jobs(*, worker: str) -> set[int]:
+    """Rows that ``worker`` holds and that have taken longer than they may."""
+    return set(overdue_rows(Response.objects.filter(worker=worker, status__in=ACTIVE)))
+
+
 def orphaned_jobs(*, worker: str) -> list[int]:
     """Running foreground jobs of ``worker`` whose reader's process is gone: nobody will read them."""
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)

@@ -1,11 +1,12 @@
 """What a web process does beside answering: it says that it lives, and watches the jobs its readers wait for."""
 
 import asyncio
+from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Protocol
 
 import structlog
 from django.conf import settings
-from django.db import Error as DatabaseError
 
 from responses_api import bus
 from responses_api.errors import Overloaded
@@ -15,11 +16,12 @@ from responses_api.selectors.jobs import Standing, standings
 
 from .announce_process import Announcement, announce_process
 from .database_threads import in_database_thread
+from .listen import listen
+from .periodic import HEARTBEATS_A_LEASE, Periodic
+from .publish_counts import publish_counts
 from .recover_jobs import recover_background_jobs
 
 log = structlog.get_logger(__name__)
-
-HEARTBEATS_A_LEASE = 4
 
 
 class Waiting(Protocol):
@@ -35,27 +37,56 @@ class Waiting(Protocol):
 
 
 class WebProcess:
-    """One a process. Starts by itself with the first reader."""
+    """One a process. Starts by itself with the first reader.
+
+    Its heartbeat has a thread and a database connection of its own: neither requests that are admitted nor an event
+    loop that is busy delay it. What it finds of the readers' jobs they are told on the event loop.
+    """
 
     def __init__(self) -> None:
         self.id = new_id("web_")
         self._readers: set[Waiting] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._starting = asyncio.Lock()
+        self._periodic: list[Periodic] = []
         self._listening: bus.Subscription | None = None
         self.is_stopping = False
         """Nothing is admitted any more."""
 
     async def start(self) -> None:
-        """Announce the process and keep announcing it; nothing when that happens already."""
+        """Announce the process and keep announcing it; nothing when that happens already.
+
+        Raises :class:`Overloaded` while the broker is away: the next call tries again.
+        """
         loop = asyncio.get_running_loop()
-        if self._task is not None and self._loop is loop and not self._task.done():
+        if self._loop is not loop:
+            self._stop()
+            self._loop, self._starting = loop, asyncio.Lock()
+        if self._periodic:
             return
-        self._loop = loop
-        self._task = loop.create_task(self._beat())
-        # The Redis layer looks for new subscriptions ten times a second while it has none: keep one.
-        self._listening = await bus.subscribe(bus.process_group(self.id))
-        await in_database_thread(announce_process, self._announcement())
+        async with self._starting:
+            if self._periodic:
+                return
+            # The Redis layer looks for new subscriptions ten times a second while it has none: keep one.
+            if self._listening is None:
+                self._listening = await listen(bus.process_group(self.id))
+            await in_database_thread(announce_process, self._announcement())
+            self._begin(loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
+        seconds = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE
+        beats = (partial(self._announce, loop), partial(self._look, loop))
+        self._periodic = [
+            Periodic("web-heartbeat", *beats, seconds=seconds, own_connection=True),
+            Periodic("web-recovery", recover_background_jobs, publish_counts, seconds=seconds),
+        ]
+        for periodic in self._periodic:
+            periodic.start()
+
+    def _stop(self) -> None:
+        for periodic in self._periodic:
+            periodic.stop()
+        self._periodic, self._listening = [], None
 
     def add(self, reader: Waiting) -> None:
         """Watch the job that ``reader`` waits for."""
@@ -85,21 +116,29 @@ class WebProcess:
     def _announcement(self) -> Announcement:
         return Announcement(id=self.id, kind=Process.Kind.WEB, running=len(self._readers))
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE)
-            try:
-                await in_database_thread(announce_process, self._announcement())
-                readers = list(self._readers)
-                if readers:
-                    found = await in_database_thread(standings, {reader.public_id for reader in readers})
-                    for reader in readers:
-                        reader.observe(found[reader.public_id])
-                await in_database_thread(recover_background_jobs)
-            except DatabaseError as error:
-                log.warning("web.heartbeat_failed", error=str(error))
-            except Exception:  # without the next beat this process counts as gone
-                log.exception("web.heartbeat_failed")
+    # The heartbeat's thread
+
+    def _announce(self, loop: asyncio.AbstractEventLoop) -> None:
+        if loop.is_closed():
+            for periodic in self._periodic:
+                periodic.stop()
+            return
+        announce_process(self._announcement())
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        readers = list(self._readers)
+        if readers and not loop.is_closed():
+            found = standings({reader.public_id for reader in readers})
+            loop.call_soon_threadsafe(observe, readers, found)
+
+
+def observe(readers: Iterable[Waiting], found: Mapping[str, Standing]) -> None:
+    """Tell readers how their jobs stand. One that fails keeps none of the others from it."""
+    for reader in readers:
+        try:
+            reader.observe(found[reader.public_id])
+        except Exception:
+            log.exception("web.reader_failed", response=reader.public_id)
 
 
 web_process = WebProcess()

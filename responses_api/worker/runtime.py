@@ -20,38 +20,29 @@ from responses_api.bus.relayed_errors import error_to_wire
 from responses_api.caller import cache_scope
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.ids import new_id
-from responses_api.models import Process, Response
+from responses_api.models import Response
 from responses_api.protocol.counting import parse_count
 from responses_api.selectors.history import history_items
-from responses_api.services.announce_process import Announcement, announce_models, announce_process, forget_process
+from responses_api.services.announce_process import forget_process
 from responses_api.services.assemble_history import assembling_history
 from responses_api.services.database_threads import with_fresh_connection
-from responses_api.services.dispatch import wake_workers
 from responses_api.services.end_job import tell_readers
-from responses_api.services.event_log import LogCursor, expire_event_logs
-from responses_api.services.expire_responses import expire_responses
-from responses_api.services.leases import Lease, claim_responses, renew_leases
-from responses_api.services.make_room import make_room
+from responses_api.services.event_log import LogCursor
+from responses_api.services.leases import Lease, claim_responses
 from responses_api.services.prepare_generation import prepare_generation
 from responses_api.services.reasoning_echo import echo_scope, reasoning_echo
-from responses_api.services.recover_jobs import (
-    forget_silent_processes,
-    orphaned_jobs,
-    recover_background_jobs,
-    recover_jobs,
-)
 from responses_api.services.render_prompt import count_prompt
 from responses_api.services.run_generation import Generation
 from responses_api.services.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
 from responses_api.streaming import EncodedEvent
 
 from .hosted_models import ModelHost
+from .house import House
 from .log_writer import JobLog, LogWriter
 
 log = structlog.get_logger(__name__)
 
 CLAIM_BATCH = 8
-HEARTBEATS_A_LEASE = 4
 KEEP_ENDED = 256
 """Ended generations whose events can still be asked for."""
 SHUTDOWN_SECONDS = 10
@@ -82,8 +73,6 @@ class GenerationWorker:
         self._job_claims = threading.Lock()
         self._stopping = threading.Event()
         """Nothing more is claimed."""
-        self._has_let_go = threading.Event()
-        """Nothing is held any more: leases need not be renewed."""
         self._threads: list[threading.Thread] = []
         self._listener_loop: asyncio.AbstractEventLoop | None = None
 
@@ -99,9 +88,8 @@ class GenerationWorker:
         self._log_writer.start()
         self._spawn(self._pump, "pump")
         self._spawn(self._listen, "listener")
-        with_fresh_connection(announce_models, host.offers)
-        with_fresh_connection(self._announce)
-        self._spawn(self._keep_house, "housekeeper")
+        self._house = House(self, host)
+        self._house.open()
         self.wake()
 
     def drain(self) -> None:
@@ -109,23 +97,24 @@ class GenerationWorker:
         and are then ended, so that their readers get a last event. Returns when all has ended.
         """
         self._stopping.set()
-        for run in self._live():
+        self._house.stop_chores()
+        for run in self.live():
             if run.is_job:
-                self._cancel(run, "shutdown")
+                self.cancel(run, "shutdown")
         self._wait_until_idle(settings.RESPONSES_GRACE_SECONDS)
-        for run in self._live():
-            self._cancel(run, "shutdown")
+        for run in self.live():
+            self.cancel(run, "shutdown")
         self._wait_until_idle(SHUTDOWN_SECONDS)
 
     def _wait_until_idle(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while self._live() and time.monotonic() < deadline:
+        while self.live() and time.monotonic() < deadline:
             time.sleep(0.02)
 
     def stop(self) -> None:
         """Drain, then close the engines and end the threads."""
         self.drain()
-        self._has_let_go.set()
+        self._house.close(SHUTDOWN_SECONDS)
         self._host.close()
         self._chunks.put(None)
         if self._listener_loop is not None:
@@ -145,7 +134,8 @@ class GenerationWorker:
         self._threads.append(thread)
         thread.start()
 
-    def _live(self) -> list[Generation]:
+    def live(self) -> list[Generation]:
+        """What this worker holds now."""
         with self._lock:
             return list(self._runs.values())
 
@@ -246,7 +236,7 @@ class GenerationWorker:
                 run.stop_reason = run.stop_reason or "shutdown"
         if before is not None:
             # This worker lost the job and has got it again.
-            self._cancel(before, "lost")
+            self.cancel(before, "lost")
         return run
 
     def _try_to_begin(self, row: Response, run: Generation) -> None:
@@ -359,7 +349,7 @@ class GenerationWorker:
     def _lose(self, lease: Lease) -> None:
         run = self._runs.get(lease.response)
         if run is not None and run.lease == lease:
-            self._cancel(run, "lost")
+            self.cancel(run, "lost")
 
     # Run
 
@@ -386,10 +376,10 @@ class GenerationWorker:
                     finish = run.feed(mine)
                 except Exception:  # one response must not stop the pump of all
                     log.exception("worker.feed_failed", response=run.lease.public_id)
-                    self._cancel(run, "fault")
+                    self.cancel(run, "fault")
                     finish = "error" if mine[-1].finish is not None else None
                 if finish is None and run.is_to_stop():
-                    self._cancel(run, run.stop_reason)
+                    self.cancel(run, run.stop_reason)
                 if finish is not None:
                     self._finishers.submit(self._try_to_end, run, finish, mine[-1].error)
 
@@ -425,7 +415,7 @@ class GenerationWorker:
         finally:
             self._forget(run)
 
-    def _cancel(self, run: Generation, reason: str) -> None:
+    def cancel(self, run: Generation, reason: str) -> None:
         """Have the engine end a sequence. The first reason counts."""
         with self._lock:
             if not run.stop_reason:
@@ -469,7 +459,7 @@ class GenerationWorker:
         if message["type"] == "process.cancel":
             run = self._runs.get(message["response"])
             if run is not None:
-                self._cancel(run, "cancelled" if run.is_job else "left")
+                self.cancel(run, "cancelled" if run.is_job else "left")
         elif message["type"] == "process.resend":
             self._resend(message["response"], message["first"])
         elif message["type"] == "process.count":
@@ -516,59 +506,3 @@ class GenerationWorker:
                 run = next((run for run in self._runs.values() if run.lease.public_id == public_id), None)
         if run is not None:
             run.replay(first)
-
-    # House
-
-    def _announce(self) -> None:
-        loads = [model.load() for model in self._host]
-        announce_process(
-            Announcement(
-                id=self.id,
-                kind=Process.Kind.WORKER,
-                slots=sum(load.slots for load in loads),
-                running=sum(load.running for load in loads),
-                waiting=sum(load.waiting for load in loads),
-                offers=self._host.offers,
-            )
-        )
-
-    def _keep_house(self) -> None:
-        swept = 0.0
-        while not self._has_let_go.wait(settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE):
-            try:
-                with_fresh_connection(self._beat)
-                if self._stopping.is_set():
-                    continue
-                with_fresh_connection(self._recover)
-                if time.monotonic() - swept >= settings.RESPONSES_SWEEP_SECONDS:
-                    with_fresh_connection(expire_responses)
-                    with_fresh_connection(expire_event_logs)
-                    with_fresh_connection(make_room)
-                    with_fresh_connection(forget_silent_processes)
-                    swept = time.monotonic()
-                self.wake(background=True)
-            except DatabaseError as error:
-                log.warning("worker.database_unavailable", error=str(error))
-            except Exception:  # without the next beat every lease runs out
-                log.exception("worker.housekeeping_failed")
-
-    def _beat(self) -> None:
-        runs = self._live()
-        held = renew_leases(worker=self.id, rows=[run.lease.response for run in runs])
-        orphaned = set(orphaned_jobs(worker=self.id))
-        for run in runs:
-            key = run.lease.response
-            if held.attempts.get(key) != run.lease.attempt:
-                self._cancel(run, "lost")
-            elif key in held.cancel_requested or key in orphaned:
-                self._cancel(run, "cancelled" if run.is_job else "left")
-            elif key in held.overdue:
-                self._cancel(run, "timeout")
-        if self._host.scan():
-            announce_models(self._host.offers)
-        self._announce()
-
-    def _recover(self) -> None:
-        recover_jobs()
-        if recover_background_jobs():
-            wake_workers(background=True)

@@ -14,6 +14,8 @@ SQLITE_OPTIONS = {
     "timeout": 20,
 }
 POSTGRESQL_POOL = {"min_size": 1, "timeout": 10, "max_idle": 60}
+# A process's heartbeats, the web server's and the worker's, have connections of their own.
+HEARTBEAT_CONNECTIONS = 2
 
 
 def databases(environment: Environment) -> dict[str, dict[str, Any]]:
@@ -25,7 +27,7 @@ def databases(environment: Environment) -> dict[str, dict[str, Any]]:
     options = dict(config.pop("OPTIONS", {}))
     if environment.postgresql:
         # The pool keeps the connections, so Django must not (CONN_MAX_AGE).
-        pool = {**POSTGRESQL_POOL, "max_size": environment.database_connections}
+        pool = {**POSTGRESQL_POOL, "max_size": environment.database_connections - HEARTBEAT_CONNECTIONS}
         config |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": pool, **options}}
     else:
         # Opening a file and setting it up costs more than most queries, so threads keep their connection.

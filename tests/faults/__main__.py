@@ -1,5 +1,5 @@
 """python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison]
-[clocks] [messages] [frozen] [--jobs 200] [--seed N]"""
+[clocks] [messages] [frozen] [sweep] [--jobs 200] [--seed N]"""
 
 import argparse
 import random
@@ -17,6 +17,7 @@ from .kill import run_kill, run_rolling
 from .outage import run_outage
 from .poison import run_poison
 from .realmodel import run_realmodel
+from .sweep import run_sweep
 
 SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "kill": run_kill,
@@ -29,6 +30,7 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "clocks": run_clocks,
     "messages": run_messages,
     "frozen": run_frozen,
+    "sweep": run_sweep,
 }
 
 
