@@ -16,6 +16,11 @@ class Caller:
     key: ApiKey | None = None
 
     @property
+    def name(self) -> str:
+        """By what this process counts that is limited per key: the key, or without one the project."""
+        return f"project-{self.project.pk}" if self.key is None else f"key-{self.key.pk}"
+
+    @property
     def own(self) -> dict[str, Any]:
         """What a response or conversation must have for this caller to see it, as a filter of rows.
 

@@ -14,12 +14,14 @@
     ├── NotFound                        404  not_found
     │   └── ModelNotFound                    model_not_found
     ├── MethodNotAllowed                405  method_not_allowed, with `Allow`
+    ├── RequestTimeout                  408  request_timeout
     ├── Conflict                        409  (code null), never worth a retry
     │   ├── ResponseInProgress               response_in_progress
     │   └── StreamNotAvailable               stream_not_available
     ├── CursorExpired                   410  cursor_expired
     ├── RequestTooLarge                 413  request_too_large
     │   └── EntryTooLarge                    entry_too_large
+    ├── UnsupportedMediaType            415  unsupported_media_type
     ├── RateLimited                     429  rate_limit_exceeded, with `Retry-After`
     │   └── InsufficientQuota                insufficient_quota, never worth a retry
     └── ServerError                     500  server_error
@@ -171,6 +173,14 @@ class MethodNotAllowed(ApiError):
         return cls(f"This address does not take {method}. Use {allow}.", headers={"Allow": allow})
 
 
+class RequestTimeout(ApiError):
+    """408: the body came too slowly."""
+
+    status = 408
+    type = "invalid_request_error"
+    code = "request_timeout"
+
+
 class Conflict(ApiError):
     """409: the state of the thing forbids it, and asking again at once changes nothing."""
 
@@ -206,6 +216,14 @@ class RequestTooLarge(ApiError):
 
 class EntryTooLarge(RequestTooLarge):
     code = "entry_too_large"
+
+
+class UnsupportedMediaType(ApiError):
+    """415: the body is not what this server reads, by its headers."""
+
+    status = 415
+    type = "invalid_request_error"
+    code = "unsupported_media_type"
 
 
 class _RetryLater(ApiError):

@@ -33,6 +33,16 @@ TOOL_NAMES = frozenset({"RESPONSES_TEST_STRICT"})
 
 Shape = Literal["both", "team"]
 
+LOCAL_NAMES = (
+    "localhost",
+    "127.0.0.1",
+    "[::1]",
+    # How containers on this machine call it: Docker's name, and Podman's.
+    "host.docker.internal",
+    "host.containers.internal",
+)
+"""The names of this machine to itself, as the `Host` header spells them."""
+
 
 class SettingError(Exception):
     """A variable can't be used; the message is one line that names it and says what is allowed."""
@@ -213,6 +223,24 @@ class Environment:
         kinds.byte_count(1024),
         64 * MIB,
         "Largest request body; a larger one is answered 413.",
+    )
+    bodies_max_bytes: int = _setting(
+        "RESPONSES_BODIES_MAX_BYTES",
+        kinds.byte_count(1024),
+        256 * MIB,
+        "Most bytes of request bodies that a process holds at once; more is answered 503.",
+    )
+    bodies_max_bytes_per_key: int = _setting(
+        "RESPONSES_BODIES_MAX_BYTES_PER_KEY",
+        kinds.byte_count(1024),
+        128 * MIB,
+        "Most of these bytes that one key sends; more is answered 429.",
+    )
+    read_timeout_seconds: float = _setting(
+        "RESPONSES_READ_TIMEOUT_SECONDS",
+        kinds.seconds(0, above=True),
+        30.0,
+        "Longest that the headers of a request take, and each MiB of its body; a slower body is answered 408.",
     )
     hosted_tools: str = _setting(
         "RESPONSES_HOSTED_TOOLS",
@@ -453,6 +481,12 @@ class Environment:
     @property
     def postgresql(self) -> bool:
         return self.database_url.startswith(("postgresql:", "postgres:"))
+
+    @property
+    def open_access(self) -> bool:
+        """Whether requests may do without a key while none was ever made: only this machine can send any."""
+        names_are_local = all(name.lower() in LOCAL_NAMES for name in self.allowed_hosts)
+        return self.bound_to_loopback and names_are_local and not self.behind_tls and not self.team
 
     @property
     def bound_to_loopback(self) -> bool:

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.core.exceptions import PermissionDenied
@@ -42,10 +41,10 @@ class KeyForm(forms.ModelForm):
 
 
 def last_keys_warning(remaining: QuerySet[ApiKey], going: QuerySet[ApiKey]) -> list[str]:
-    """A sentence for when deleting keys would open the server: without any key, loopback needs none."""
-    if not settings.RESPONSES_BOUND_TO_LOOPBACK or remaining.exists() or not going.exists():
+    """A sentence for when deleting keys would leave nobody who can use the API."""
+    if remaining.exists() or not going.exists():
         return []
-    return ["No key would be left: requests from this machine would then need none."]
+    return ["No key would be left, and every request needs one."]
 
 
 @admin.register(ApiKey, site=site)

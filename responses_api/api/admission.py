@@ -13,34 +13,50 @@ from responses_api.services.create_compaction import create_compaction
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.web_process import web_process
 
-from .request_scope import Scope, header, payload
+from .origin import is_foreign_page, is_forwarded
+from .request_scope import CALLER, Scope, forget_body, header, payload
+
+
+def identify(scope: Scope) -> Caller:
+    """Find out who asks, by the headers. Raises :class:`AuthenticationFailed` or :class:`PermissionDenied`."""
+    return authenticate(
+        authorization=header(scope, b"authorization"),
+        x_api_key=header(scope, b"x-api-key"),
+        is_forwarded=is_forwarded(scope),
+        is_foreign_page=is_foreign_page(scope),
+    )
 
 
 def caller_of(scope: Scope) -> Caller:
-    """Who asks. Raises :class:`AuthenticationFailed`."""
-    return authenticate(authorization=header(scope, b"authorization"), x_api_key=header(scope, b"x-api-key"))
+    """Who asks: the router has found out, before anything else of the request was looked at."""
+    caller: Caller = scope[CALLER]
+    return caller
 
 
-def admission(scope: Scope, caller: Caller | None = None) -> Admission:
+def admission(scope: Scope) -> Admission:
     """What admits the create request of ``scope``."""
 
     def admit(*, public_id: str, reader: str) -> None:
-        known = caller or caller_of(scope)
         value = payload(scope)
         request = parse_create(value)
-        create_response(caller=known, request=request, public_id=public_id, payload=value, reader=reader)
+        create_response(caller=caller_of(scope), request=request, public_id=public_id, payload=value, reader=reader)
+        forget_body(scope)
 
     return admit
 
 
-def job_admission(scope: Scope, caller: Caller, *, public_id: str = "") -> Callable[[], Response]:
+def job_admission(scope: Scope, *, public_id: str = "") -> Callable[[], Response]:
     """What admits the background create request of ``scope``, under this id if there is one; its row."""
 
     def admit() -> Response:
         web_process.refuse_when_stopping()
         value = payload(scope)
         request = parse_create(value)
-        return create_response(caller=caller, request=request, public_id=public_id or new_response_id(), payload=value)
+        row = create_response(
+            caller=caller_of(scope), request=request, public_id=public_id or new_response_id(), payload=value
+        )
+        forget_body(scope)
+        return row
 
     return admit
 

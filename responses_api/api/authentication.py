@@ -1,4 +1,4 @@
-"""API keys for DRF's views."""
+"""Callers for DRF's views."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,9 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from responses_api.caller import Caller
-from responses_api.services.authenticate import authenticate
+
+from .admission import identify
+from .request_scope import CALLER
 
 if TYPE_CHECKING:
     # DRF imports this module while it imports its own views.
@@ -15,13 +17,14 @@ if TYPE_CHECKING:
 
 
 class KeyAuthentication(BaseAuthentication):
-    """Sets ``request.auth`` to the :class:`Caller`. Without a key it is the open one, or 401."""
+    """Sets ``request.auth`` to the :class:`Caller`: whoever the router has found out, or without a router finds out."""
 
     def authenticate(self, request: Request) -> tuple[None, Caller]:
-        headers = request.headers
-        return None, authenticate(
-            authorization=headers.get("authorization", ""), x_api_key=headers.get("x-api-key", "")
-        )
+        scope = getattr(request._request, "scope", {})
+        if CALLER in scope:
+            return None, scope[CALLER]
+        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in request.headers.items()]
+        return None, identify({"headers": headers, "scheme": request.scheme})
 
     def authenticate_header(self, request: Request) -> str:
         return "Bearer"

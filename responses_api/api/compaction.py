@@ -8,6 +8,7 @@ from rest_framework.response import Response
 from .admission import compaction_admission
 from .conversations import body
 from .endpoint import Endpoint
+from .request_scope import forget_body
 from .views import caller, wait_for_response
 
 
@@ -16,5 +17,6 @@ class CompactionView(Endpoint):
 
     def post(self, request: Request) -> Response:
         admit = compaction_admission(caller(request), body(request))
+        forget_body(request._request.scope)  # type: ignore[attr-defined]
         connection.close()
         return Response(async_to_sync(wait_for_response)(admit))

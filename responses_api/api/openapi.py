@@ -26,11 +26,14 @@ TEXT: Final = "text/plain"
 FAULTS: Final = {
     400: "The request is at fault; `param` names the place.",
     401: "No key, or one that is wrong, revoked or expired.",
+    403: "A browser asks for a page of another site, and this server is open to this machine alone.",
     404: "Unknown, expired, deleted, or another project's.",
+    408: "The body came too slowly.",
     409: "It is still running, or has no stream any more.",
     410: "The events after the cursor are kept no longer.",
     413: "The body, or what would be stored, is too large.",
-    429: "As many jobs run, or readers read, as may; `Retry-After` says when to try again.",
+    415: "The body is not sent as JSON, or is compressed.",
+    429: "As many jobs run, readers read, or bytes are sent, as may; `Retry-After` says when to try again.",
     500: "A fault of the server's.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
@@ -39,7 +42,8 @@ EVENT: Final = {
     "type": "object",
     "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
 }
-ANYWHERE: Final = (400, 401, 500, 503)
+ANYWHERE: Final = (400, 401, 403, 500, 503)
+WITH_BODY: Final = (408, 413, 415, 429)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -403,7 +407,7 @@ def answers(operation: Operation) -> Json:
         result["200"]["links"] = {
             name: {"operationId": name, "parameters": {"response_id": "$response.body#/id"}} for name in operation.links
         }
-    faults = (400, 500) if operation.open else (*ANYWHERE, *operation.faults)
+    faults = {400, 500} if operation.open else {*ANYWHERE, *operation.faults, *(WITH_BODY if operation.body else ())}
     for code in sorted(faults):
         result[str(code)] = {"$ref": f"#/components/responses/Fault{code}"}
     if operation.unready:

@@ -49,10 +49,10 @@ class ResponsesView(Endpoint):
     def post(self, request: Request) -> Response:
         scope = request._request.scope  # type: ignore[attr-defined]
         if wants_job(scope.get(PAYLOAD)):
-            return Response(wire_response(job_admission(scope, caller(request))()))
+            return Response(wire_response(job_admission(scope)()))
         # Held while it waits, the connection would be missing to others.
         connection.close()
-        return Response(async_to_sync(wait_for_response)(admission(scope, caller(request))))
+        return Response(async_to_sync(wait_for_response)(admission(scope)))
 
 
 async def wait_for_response(admit: Admission) -> dict[str, Any]:
@@ -78,6 +78,8 @@ class ResponseView(Endpoint):
 
 class CancelView(Endpoint):
     """Ends a background response."""
+
+    reads_body = False
 
     def post(self, request: Request, response_id: str) -> Response:
         refuse_query(arguments(request))

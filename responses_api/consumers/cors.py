@@ -10,6 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
+from responses_api.api.origin import allowed_origin
 from responses_api.api.request_scope import Scope, header
 from responses_api.api.urls import endpoints
 
@@ -41,13 +42,6 @@ MAX_AGE_SECONDS = b"7200"  # browsers keep it no longer
 def is_api(path: str) -> bool:
     """Whether ``path`` belongs to the API, with or without ``/v1``."""
     return path.removeprefix("/").partition("/")[0] in API_ROOTS
-
-
-def allowed_origin(scope: Scope) -> bytes:
-    """The origin that a request names, if it may read the answer; else nothing."""
-    origin = header(scope, b"origin")
-    allowed = settings.RESPONSES_CORS_ORIGINS
-    return origin.encode("latin-1") if origin and ("*" in allowed or origin in allowed) else b""
 
 
 def with_cors(scope: Scope, send: Send) -> Send:

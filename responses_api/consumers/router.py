@@ -1,11 +1,13 @@
-"""The first thing a request meets: an id, a bounded and once parsed body, and the door that answers it.
+"""The first thing a request meets: an id, who asks, a bounded and once parsed body, and the door that answers it.
+
+Headers decide before anything else of a request is looked at: the host, the caller, the kind and the length of the
+body. Only then is the body of a POST read.
 
 What streams goes to a stream consumer: a create request with ``stream: true``, which gets the parsed body, and a stored
 response that is retrieved with ``stream=true``. Everything else goes to Django, with the parsed body too.
 """
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -13,27 +15,40 @@ import orjson
 import structlog
 from django.conf import settings
 from django.http.request import split_domain_port, validate_host
+from django.urls import Resolver404, ResolverMatch, resolve
 
-from responses_api.api.request_scope import BODY, PAYLOAD, REQUEST_ID, Scope, header, parse_body, query_pairs
-from responses_api.errors import ApiError, InvalidRequest, RequestTooLarge
+from responses_api.api.admission import identify
+from responses_api.api.exceptions import as_api_error
+from responses_api.api.request_scope import (
+    BODY,
+    CALLER,
+    HELD,
+    PAYLOAD,
+    REQUEST_ID,
+    Scope,
+    forget_body,
+    header,
+    parse_body,
+    query_pairs,
+)
+from responses_api.api.views import ResponsesView, ResponseView
+from responses_api.caller import Caller
+from responses_api.errors import ApiError, InvalidRequest
 from responses_api.ids import new_id
+from responses_api.services.database_threads import in_database_thread
 
+from .bodies import ClientLeft, Held, Message, Receive, has_body, read_body, refuse_large, refuse_unreadable, replay
 from .cors import answer_preflight, is_preflight, with_cors
 from .request_count import counted
 
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]
 
-CREATE_PATHS = frozenset({"/v1/responses", "/responses"})
-STORED_PATH = re.compile(r"(?:/v1)?/responses/(?!(?:input_tokens|compact)$)[^/]+")
-BODY_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-PAGES = ("/admin", "/static/")
-
-
-class ClientLeft(Exception):
-    """The client closed the connection before its request was whole."""
+API_URLS = "responses_api.api.urls"
+ADMIN = "/admin/"
+FORM_MAX_BYTES = 256 * 1024
+"""Largest form that the admin is sent."""
+BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
 class ApiRouter:
@@ -51,7 +66,7 @@ class ApiRouter:
             return
         request_id = new_id("req_")
         scope[REQUEST_ID] = request_id
-        send = with_cors(scope, counted(scope, with_request_id(send, request_id)))
+        send = with_cors(scope, counted(scope, with_own_headers(send, request_id)))
         with structlog.contextvars.bound_contextvars(request_id=request_id):
             try:
                 await self._route(scope, receive, send)
@@ -65,35 +80,84 @@ class ApiRouter:
         if is_preflight(scope):
             await answer_preflight(scope, send)
             return
-        if retrieves_stream(scope):
-            await self._retrieved_stream(scope, receive, send)
+        match = api_route(scope)
+        if match is None:
+            await self._answer_page(scope, receive, send)
             return
-        if scope["path"].startswith(PAGES) or scope["method"] not in BODY_METHODS:
-            await self._django(scope, receive, send)
+        view: Any = match.func.cls  # type: ignore[attr-defined]  # of DRF's views
+        if view.authentication_classes:
+            scope[CALLER] = await caller(scope)
+        if retrieves_stream(scope, view):
+            await self._retrieved_stream(scope, replay(b"", receive), send)
             return
-        body = await read_body(scope, receive)
-        scope[BODY] = body
-        application = self._django
-        if scope["path"] in CREATE_PATHS and scope["method"] == "POST":
-            scope[PAYLOAD] = parse_body(body)
-            if isinstance(scope[PAYLOAD], dict) and scope[PAYLOAD].get("stream") is True:
-                application = self._stream
-        await application(scope, replay(body, receive), send)
+        if scope["method"] != "POST" or not hasattr(view, "post") or not view.reads_body:
+            await self._django(scope, replay(b"", receive), send)
+            return
+        try:
+            await self._read(scope, receive, view)
+            streams = isinstance(payload := scope.get(PAYLOAD), dict) and payload.get("stream") is True
+            del payload
+            application = self._stream if streams else self._django
+            await application(scope, replay(b"", receive), send)
+        finally:
+            forget_body(scope)
+
+    async def _read(self, scope: Scope, receive: Receive, view: Any) -> None:
+        """Leave the body in the scope, and of a create request the value in it."""
+        if has_body(scope):
+            refuse_unreadable(scope)
+            refuse_large(scope, settings.RESPONSES_BODY_MAX_BYTES)
+        held = scope[HELD] = Held(scope[CALLER].name)
+        scope[BODY] = await read_body(receive, held, settings.RESPONSES_BODY_MAX_BYTES)
+        if view is ResponsesView:
+            scope[PAYLOAD] = parse_body(scope.pop(BODY))
+
+    async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pages and unknown addresses. Only the admin's forms have a body that is read."""
+        if not scope["path"].startswith(ADMIN) or scope["method"] not in BODY_METHODS:
+            await self._django(scope, replay(b"", receive), send)
+            return
+        refuse_large(scope, FORM_MAX_BYTES)
+        held = Held("admin")
+        try:
+            body = await read_body(receive, held, FORM_MAX_BYTES)
+            await self._django(scope, replay(body, receive), send)
+        finally:
+            held.release()
 
 
-def retrieves_stream(scope: Scope) -> bool:
+def api_route(scope: Scope) -> ResolverMatch | None:
+    """The view of the API that a path belongs to, if one does."""
+    try:
+        return resolve(scope["path"], API_URLS)
+    except Resolver404:
+        return None
+
+
+async def caller(scope: Scope) -> Caller:
+    """Who asks. Raises an :class:`ApiError` when that is nobody, or can't be found out at the moment."""
+    try:
+        return await in_database_thread(identify, scope)
+    except Exception as error:
+        raise as_api_error(error) from error
+
+
+def retrieves_stream(scope: Scope, view: Any) -> bool:
     """Whether a stored response is asked for as a stream."""
-    if scope["method"] != "GET" or STORED_PATH.fullmatch(scope["path"]) is None:
+    if scope["method"] != "GET" or view is not ResponseView:
         return False
     return dict(query_pairs(scope)).get("stream") in ("true", "1")
 
 
-def with_request_id(send: Send, request_id: str) -> Send:
-    """``send``, with the header ``x-request-id`` on the response."""
+def with_own_headers(send: Send, request_id: str) -> Send:
+    """``send``, with the header ``x-request-id`` on the response, which no cache keeps unless it says otherwise."""
 
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", request_id.encode())]}
+            headers = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
+            if not any(name.lower() == b"cache-control" for name, _ in headers):
+                headers.append((b"cache-control", b"no-store"))
+            message = {**message, "headers": headers}
         await send(message)
 
     return wrapped
@@ -137,42 +201,6 @@ def check_host(scope: Scope) -> None:
         raise InvalidRequest(
             "This server does not answer to that host name. RESPONSES_ALLOWED_HOSTS lists the names it has."
         )
-
-
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The whole body. Raises :class:`RequestTooLarge` as soon as it is known to be over the limit."""
-    limit: int = settings.RESPONSES_BODY_MAX_BYTES
-    declared = header(scope, b"content-length")
-    if declared.isascii() and declared.isdigit() and int(declared) > limit:
-        raise too_large(limit)
-    parts: list[bytes] = []
-    size = 0
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise ClientLeft
-        part = message.get("body", b"")
-        size += len(part)
-        if size > limit:
-            raise too_large(limit)
-        parts.append(part)
-        if not message.get("more_body", False):
-            return b"".join(parts)
-
-
-def too_large(limit: int) -> RequestTooLarge:
-    """The 413 for a body."""
-    return RequestTooLarge(f"The request body is larger than the {limit} bytes that this server accepts. Send less.")
-
-
-def replay(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that gives the body that has been read, then what comes after it."""
-    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-
-    async def replayed() -> Message:
-        return pending.pop() if pending else await receive()
-
-    return replayed
 
 
 async def send_error(send: Send, error: ApiError) -> None:

@@ -25,7 +25,7 @@ from .router import send_error
 
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-cache, no-transform"),
+    (b"cache-control", b"no-store, no-transform"),
     # Proxies such as nginx would hold events back.
     (b"x-accel-buffering", b"no"),
 ]
@@ -106,10 +106,9 @@ class ResponseStreamConsumer(EventStreamConsumer):
 
     async def stream_job(self) -> None:
         """Admit a job, then read its events: leaving cancels nothing."""
-        caller = await in_database_thread(caller_of, self.scope)
         public_id = new_response_id()
-        admit = job_admission(self.scope, caller, public_id=public_id)
-        await self.send_job(caller, public_id, lambda: (admit(), 0))
+        admit = job_admission(self.scope, public_id=public_id)
+        await self.send_job(caller_of(self.scope), public_id, lambda: (admit(), 0))
 
 
 class RetrievedStreamConsumer(EventStreamConsumer):
@@ -119,10 +118,10 @@ class RetrievedStreamConsumer(EventStreamConsumer):
         """Find the job, then pass events on."""
         try:
             query = parse_retrieve_query(query_pairs(self.scope))
-            caller = await in_database_thread(caller_of, self.scope)
         except Exception as error:
             await send_error(self.base_send, as_api_error(error))
             return
+        caller = caller_of(self.scope)
         response_id = self.scope["path"].rpartition("/")[2]
         find = partial(job_to_stream, caller=caller, response_id=response_id, starting_after=query.starting_after)
         try:

@@ -5,6 +5,7 @@ from .chore import Chore
 from .conversation import Conversation
 from .counter import Counter
 from .event_log import Checkpoint, EventBatch
+from .first_key import FirstKey
 from .item import Item
 from .process import Process, ServedModel
 from .project import Project
@@ -22,6 +23,7 @@ __all__ = [
     "Conversation",
     "Counter",
     "EventBatch",
+    "FirstKey",
     "Item",
     "Process",
     "Project",

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.utils import timezone
 
 from responses_api.caller import Caller
-from responses_api.errors import AuthenticationFailed
-from responses_api.models import ApiKey, Project
+from responses_api.errors import AuthenticationFailed, PermissionDenied
+from responses_api.models import ApiKey, FirstKey, Project
 
 DEFAULT_PROJECT = "default"
 LAST_USED_STEP = timedelta(minutes=1)
@@ -20,8 +20,8 @@ def key_digest(secret: str) -> str:
 
 
 def is_open() -> bool:
-    """Whether requests need no key: bound to loopback, and nobody has ever made a key."""
-    return bool(settings.RESPONSES_BOUND_TO_LOOPBACK) and not ApiKey.objects.exists()
+    """Whether requests need no key: the settings keep the server to this machine, and nobody has ever made a key."""
+    return bool(settings.RESPONSES_OPEN_ACCESS) and not (FirstKey.objects.exists() or ApiKey.objects.exists())
 
 
 def secret_from_headers(*, authorization: str, x_api_key: str) -> str:
@@ -32,10 +32,16 @@ def secret_from_headers(*, authorization: str, x_api_key: str) -> str:
     return x_api_key.strip()
 
 
-def authenticate(*, authorization: str = "", x_api_key: str = "") -> Caller:
+def authenticate(
+    *, authorization: str = "", x_api_key: str = "", is_forwarded: bool = False, is_foreign_page: bool = False
+) -> Caller:
     """The caller behind a request's headers.
 
-    Raises :class:`AuthenticationFailed` with one answer for no key, an unknown, a revoked and an expired one.
+    Open access is for this machine alone: a request that a proxy forwarded needs a key, and one that a browser sends
+    for a page of another site is refused.
+
+    Raises :class:`AuthenticationFailed` with one answer for no key, an unknown, a revoked and an expired one, and
+    :class:`PermissionDenied` for such a page.
     """
     secret = secret_from_headers(authorization=authorization, x_api_key=x_api_key)
     if secret:
@@ -45,8 +51,13 @@ def authenticate(*, authorization: str = "", x_api_key: str = "") -> Caller:
             if key.last_used_at is None or now - key.last_used_at > LAST_USED_STEP:
                 ApiKey.objects.filter(pk=key.pk).update(last_used_at=now)
             return Caller(project=key.project, key=key)
-    project = open_project()
+    project = None if is_forwarded else open_project()
     if project is not None:
+        if is_foreign_page:
+            raise PermissionDenied(
+                "A browser sent this request for a page of another site, and this server answers such pages only when "
+                "RESPONSES_CORS_ORIGINS names their origin, or with an API key once one was made."
+            )
         return Caller(project=project)
     raise AuthenticationFailed(
         "The API key is missing or not valid. Send a key of this server as 'Authorization: Bearer KEY' or as "
@@ -56,18 +67,19 @@ def authenticate(*, authorization: str = "", x_api_key: str = "") -> Caller:
 
 # By hand, as every request asks.
 OPEN_PROJECT = """
-    SELECT project.*, EXISTS (SELECT 1 FROM responses_api_apikey) AS keys_exist
+    SELECT project.*,
+        EXISTS (SELECT 1 FROM responses_api_firstkey) OR EXISTS (SELECT 1 FROM responses_api_apikey) AS is_closed
     FROM responses_api_project project WHERE name = %s
 """
 
 
 def open_project() -> Project | None:
     """The project of requests without a key, if access is open."""
-    if not settings.RESPONSES_BOUND_TO_LOOPBACK:
+    if not settings.RESPONSES_OPEN_ACCESS:
         return None
     for project in Project.objects.raw(OPEN_PROJECT, [DEFAULT_PROJECT]):
-        keys_exist: bool = project.keys_exist  # type: ignore[attr-defined]  # the query's own column
-        return None if keys_exist else project
+        is_closed: bool = project.is_closed  # type: ignore[attr-defined]  # the query's own column
+        return None if is_closed else project
     return default_project() if is_open() else None
 
 

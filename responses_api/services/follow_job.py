@@ -148,7 +148,7 @@ _readers: Counter[str] = Counter()
 @asynccontextmanager
 async def place_to_read(caller: Caller) -> AsyncIterator[None]:
     """Hold one of the places for readers. Raises :class:`RateLimited` when there is none."""
-    owner = f"key-{caller.key.pk}" if caller.key is not None else f"project-{caller.project.pk}"
+    owner = caller.name
     if _readers.total() >= settings.RESPONSES_STREAM_READERS:
         raise RateLimited(
             f"{settings.RESPONSES_STREAM_READERS} readers stream background responses from this process, and no more "

@@ -4,6 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
+from responses_api.api.origin import names_a_proxy
 from responses_api.models import User
 from responses_api.selectors.models import Fleet, live_fleet
 from responses_api.services.authenticate import is_open
@@ -17,7 +18,7 @@ def front_page(request: HttpRequest) -> HttpResponse:
     """Needs no key and no session; reads three small things from the database."""
     fleet = live_fleet()
     model = example_model(fleet)
-    needs_key = not is_open()
+    needs_key = names_a_proxy(request.headers) or not is_open()
     base_url = base_url_of(request)
     context = {
         "base_url": base_url,

@@ -6,16 +6,24 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from responses_api.models import ApiKey
+from responses_api.services.authenticate import is_open
 from responses_api.services.check_secret import WrongSecret, check_secret
 
 
-def refuse_open_access() -> None:
-    """Refuse to bind beyond loopback while no key exists: everybody on the network could use the model."""
+def refuse_without_key() -> None:
+    """Refuse to bind beyond loopback while no key exists: whoever sends a request from there needs one."""
     if not settings.RESPONSES_BOUND_TO_LOOPBACK and not ApiKey.objects.exists():
         raise CommandError(
-            f"HOST={settings.RESPONSES_HOST} can be reached from the network, and no API key exists, so anybody "
-            "could use this server. Make a key first: make key NAME=first PROJECT=default"
+            f"HOST={settings.RESPONSES_HOST} can be reached from the network, so every request needs an API key, and "
+            "none exists. Make one first: make key NAME=first PROJECT=default"
         )
+
+
+def key_notice() -> str:
+    """A line for a server that nobody can use yet; empty when access is open or a key exists."""
+    if is_open() or ApiKey.objects.exists():
+        return ""
+    return "Every request needs an API key, and none exists. Make one: make key NAME=first PROJECT=default"
 
 
 def refuse_wrong_secret() -> None:

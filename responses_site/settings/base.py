@@ -3,6 +3,7 @@
 import tomllib
 
 from responses_site import logs
+from responses_site.env import LOCAL_NAMES
 from responses_site.setting_kinds import BASE_DIR
 from responses_site.settings import messaging
 from responses_site.settings.databases import databases
@@ -78,7 +79,7 @@ LOGGING = logs.logging_config(level=env.log_level, form=env.log_format)
 
 # --- who may ask -----------------------------------------------------------------------------------------------------
 
-ALLOWED_HOSTS = list(env.allowed_hosts) or (["localhost", "127.0.0.1", "[::1]"] if env.bound_to_loopback else ["*"])
+ALLOWED_HOSTS = list(env.allowed_hosts) or (list(LOCAL_NAMES) if env.bound_to_loopback else ["*"])
 CSRF_TRUSTED_ORIGINS = list(env.csrf_trusted_origins)
 DATA_UPLOAD_MAX_MEMORY_SIZE = env.body_max_bytes
 
@@ -136,6 +137,7 @@ RESPONSES_TEAM = env.team
 RESPONSES_HOST = env.host
 RESPONSES_PORT = env.port
 RESPONSES_BOUND_TO_LOOPBACK = env.bound_to_loopback
+RESPONSES_OPEN_ACCESS = env.open_access
 RESPONSES_CORS_ORIGINS = env.cors_origins
 RESPONSES_DATA_DIR = env.data_dir
 RESPONSES_STORE_DEFAULT = env.store_default
@@ -151,6 +153,9 @@ RESPONSES_ASSEMBLY_MAX_BYTES = env.assembly_max_bytes
 RESPONSES_ISOLATION = env.isolation
 RESPONSES_CONVERSATION_STORE_TTL_SECONDS = env.conversation_store_ttl_seconds
 RESPONSES_BODY_MAX_BYTES = env.body_max_bytes
+RESPONSES_BODIES_MAX_BYTES = env.bodies_max_bytes
+RESPONSES_BODIES_MAX_BYTES_PER_KEY = env.bodies_max_bytes_per_key
+RESPONSES_READ_TIMEOUT_SECONDS = env.read_timeout_seconds
 RESPONSES_HOSTED_TOOLS = env.hosted_tools
 RESPONSES_SCHEMA_MAX_BYTES = env.schema_max_bytes
 RESPONSES_SCHEMA_MAX_NODES = env.schema_max_nodes

@@ -27,7 +27,7 @@ async def test_nothing_is_said_by_default() -> None:
         for answer in (await page.get("/v1/models"), await page.options("/v1/responses", headers=PREFLIGHT)):
             assert not cors_headers(answer)
             assert "Origin" not in answer.headers.get("vary", "")
-        assert answer.status_code == 405
+        assert answer.status_code == 403
 
 
 @pytest.mark.parametrize("allowed", [(PAGE, "tauri://localhost"), ("*",)])

@@ -22,7 +22,7 @@ from responses_site.setting_kinds import BASE_DIR
 
 CLIENTS = json.loads((Path(__file__).parents[1] / "protocol" / "client_bodies.json").read_text())
 METHODS = ("get", "post", "delete")
-STATUSES = {"200", "400", "401", "403", "404", "409", "410", "413", "429", "500", "503"}
+STATUSES = {"200", "400", "401", "403", "404", "408", "409", "410", "413", "415", "429", "500", "503"}
 OPENAPI: dict[str, Any] = {
     "type": "object",
     "required": ["openapi", "info", "servers", "paths", "components"],

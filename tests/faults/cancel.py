@@ -46,13 +46,13 @@ def cancel_one(place: Place, chance: random.Random) -> Seen:
     tokens = chance.choice((1, 5, 20, 60, 100_000))
     script = f"[[tokens: {tokens}]][[slow: {TOKEN_SECONDS}]]"
     urls = place.server.urls
-    with httpx.Client(timeout=60) as http:
+    with httpx.Client(headers=place.server.headers, timeout=60) as http:
         job = http.post(f"{chance.choice(urls)}/responses", json={"model": MODEL, "input": script, "background": True})
         if job.status_code != 200:
             seen.faults.append(f"creation is answered {job.status_code}: {job.text[:200]}")
             return seen
         path = f"/responses/{job.json()['id']}"
-        reader = threading.Thread(target=read_into, args=(chance.choice(urls) + path, seen))
+        reader = threading.Thread(target=read_into, args=(place, chance.choice(urls) + path, seen))
         if chance.random() < 0.5:
             reader.start()
         # About as long as it takes, so that many are cancelled just when they end.
@@ -96,10 +96,10 @@ def check_row(place: Place, response: str, seen: Seen) -> None:
         seen.faults.append(f"cancel answered {seen.status}, and the row says {row}")
 
 
-def read_into(url: str, seen: Seen) -> None:
+def read_into(place: Place, url: str, seen: Seen) -> None:
     """Read a job's stream to its end."""
     try:
-        with httpx.stream("GET", url, params={"stream": "true"}, timeout=60) as answer:
+        with httpx.stream("GET", url, params={"stream": "true"}, headers=place.server.headers, timeout=60) as answer:
             seen.events += parsed(answer)
     except httpx.HTTPError as error:
         seen.faults.append(f"the stream broke: {error!r}")
@@ -124,12 +124,12 @@ def check_stream(seen: Seen, found: dict[str, Any]) -> None:
         seen.faults.append("the items of the stream are not those of the object")
 
 
-def first_token_seconds(url: str) -> float:
+def first_token_seconds(place: Place) -> float:
     """How long an interactive request takes to its first token; it then holds its slot for two seconds."""
     started = time.monotonic()
     payload = {"model": MODEL, "input": "[[tokens: 20]][[slow: 0.1]]", "stream": True}
     first = 0.0
-    with httpx.stream("POST", f"{url}/responses", json=payload, timeout=60) as answer:
+    with place.server.http() as http, http.stream("POST", "/responses", json=payload, timeout=60) as answer:
         for event in parsed(answer):
             if event["type"] == "response.output_text.delta":
                 first = first or time.monotonic() - started
@@ -138,7 +138,8 @@ def first_token_seconds(url: str) -> float:
 
 def occupancy(place: Place) -> tuple[int, int]:
     """What runs and what waits by `/v1/status`."""
-    status = httpx.get(f"{place.server.url}/status", timeout=30).json()
+    with place.server.http() as http:
+        status = http.get("/status").json()
     return status["running"], status["waiting"]
 
 
@@ -159,7 +160,7 @@ def cancel_case(place: Place, *, jobs: int, seed: int) -> Case:
         case.faults += one.faults
     # Filling all slots shows whether one is still taken: its time is that of a single request.
     with concurrent.futures.ThreadPoolExecutor(BATCH) as pool:
-        slowest = max(pool.map(first_token_seconds, [place.server.url] * BATCH))
+        slowest = max(pool.map(first_token_seconds, [place] * BATCH))
     case.figures.append(f"then a first token on every slot within {slowest * 1000:.0f} ms")
     case.check(slowest < FIRST_TOKEN_SECONDS, f"a slot was not free: {slowest:.1f} s to the first token")
     case.check(wait_until(lambda: occupancy(place) == (0, 0)), f"running and waiting stay at {occupancy(place)}")

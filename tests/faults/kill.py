@@ -9,8 +9,6 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
-
 from .cases import Case
 from .places import PLACES, Missing, Place, kill
 from .readers import Clients, follow_all, report
@@ -162,7 +160,8 @@ def rolling_case(place: Place, *, jobs: int, tokens: int, rounds: int, seed: int
         may_break=True,
         spread=5,
     )
-    lost = httpx.get(f"{place.server.url}/status").json()["background"]["recovered"]
+    with place.server.http() as http:
+        lost = http.get("/status").json()["background"]["recovered"]
     case.check(lost == 0, f"{lost} jobs were lost by their worker instead of handed over")
     wrong = [line for line in place.log_lines(" ended with status ") if " ended with status 0;" not in line]
     case.check(not wrong, f"processes did not end in order: {wrong[:3]}")

@@ -70,7 +70,7 @@ async def be_away(
     back = asyncio.Event()
     end = time.monotonic() + seconds
     await asyncio.sleep(SETTLE_SECONDS)
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(headers=place.server.headers, timeout=60) as http:
         sent: list[asyncio.Task[None]] = []
         while time.monotonic() < end:
             sent.append(asyncio.create_task(probe(place, probes, back, len(sent), http)))
@@ -101,7 +101,7 @@ def outage_case(
     case.figures.append(f"slowest answer {probes.slowest:.1f} s")
     case.faults += probes.faults
     began = time.monotonic()
-    with httpx.Client(timeout=30) as http:
+    with httpx.Client(headers=place.server.headers, timeout=30) as http:
         for url in place.server.urls:
             answer = http.post(f"{url}/responses", json={"model": MODEL, "input": "back?"})
             case.check(answer.status_code == 200, f"afterwards new work is answered {answer.status_code}")

@@ -119,7 +119,7 @@ def read_events(place: Place, path: str) -> list[dict[str, Any]]:
     url = place.server.urls[-1] + path
     deadline = time.monotonic() + STEP_SECONDS
     events = []
-    with httpx.stream("GET", url, timeout=STEP_SECONDS) as answer:
+    with httpx.stream("GET", url, headers=place.server.headers, timeout=STEP_SECONDS) as answer:
         for line in answer.iter_lines():  # pings keep a stream that does not end open for ever
             if line.startswith("data: {"):
                 events.append(orjson.loads(line.removeprefix("data: ")))

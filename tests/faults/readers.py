@@ -39,7 +39,7 @@ class Clients:
     def http(self) -> httpx.AsyncClient:
         """A client for all of them."""
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=50)
-        return httpx.AsyncClient(limits=limits, timeout=ANSWER_SECONDS)
+        return httpx.AsyncClient(limits=limits, headers=self.server.headers, timeout=ANSWER_SECONDS)
 
     def url(self) -> str:
         """Any web process."""

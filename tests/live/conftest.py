@@ -16,14 +16,16 @@ DATABASE_FILE = "responses.sqlite3"
 
 @pytest.fixture(scope="session", params=["embedded", "team"])
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One open server a shape for all tests that leave it as it is. No key exists."""
+    """One server per shape for all tests that leave it as it is. A team has one key, the embedded one is open."""
     yield from running(request, tmp_path_factory.mktemp(request.param))
 
 
 @pytest.fixture(scope="session", params=["embedded", "team"])
 def keyed_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Like ``server``, but keys may be made on it."""
-    yield from running(request, tmp_path_factory.mktemp(request.param))
+    """Like ``server``, but keys may be made on it, and requests of tests carry none that they don't name."""
+    for server in running(request, tmp_path_factory.mktemp(request.param)):
+        server.key = ""
+        yield server
 
 
 @pytest.fixture(scope="session")
@@ -35,13 +37,12 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The name of a PostgreSQL database with all tables, likewise."""
+def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The name of a PostgreSQL database with all tables, likewise, and the key that is in it."""
     with fresh_database(postgres_server) as url:
-        team(tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1").manage(
-            "migrate", "--verbosity", "0"
-        )
-        yield urlsplit(url).path.removeprefix("/")
+        server = team(tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1")
+        key = server.make_key("default")  # which makes the tables, too
+        yield urlsplit(url).path.removeprefix("/"), key
 
 
 def running(request: pytest.FixtureRequest, data_dir: Path, **settings: str) -> Iterator[LiveServer]:
@@ -51,9 +52,11 @@ def running(request: pytest.FixtureRequest, data_dir: Path, **settings: str) -> 
         yield from started(embedded(data_dir, **settings))
         return
     redis_url = request.getfixturevalue("redis_url")
-    template = request.getfixturevalue("migrated_database")
+    template, key = request.getfixturevalue("migrated_database")
     with fresh_database(request.getfixturevalue("postgres_server"), template=template) as url:
-        yield from started(team(data_dir, database_url=url, redis_url=redis_url, **settings))
+        server = team(data_dir, database_url=url, redis_url=redis_url, **settings)
+        server.key = key
+        yield from started(server)
 
 
 def started(server: LiveServer) -> Iterator[LiveServer]:

@@ -45,6 +45,8 @@ class LiveServer:
     settings: dict[str, str] = field(default_factory=dict)
     web: int = 1
     port: int = 0
+    key: str = ""
+    """A key of the project `default`, where requests need one."""
     process: "subprocess.Popen[bytes] | None" = None
     _clients: dict[tuple[str, int], OpenAI] = field(default_factory=dict)
 
@@ -74,15 +76,21 @@ class LiveServer:
     def url(self) -> str:
         return self.urls[0]
 
-    def client(self, *, key: str = "any", web: int = 0) -> OpenAI:
+    @property
+    def headers(self) -> dict[str, str]:
+        """What every request needs."""
+        return {"authorization": f"Bearer {self.key}"} if self.key else {}
+
+    def client(self, *, key: str = "", web: int = 0) -> OpenAI:
         """The SDK, without its retries: a test wants to see the first answer. Closed with the server."""
+        key = key or self.key or "any"
         if (key, web) not in self._clients:
             self._clients[key, web] = OpenAI(base_url=self.urls[web], api_key=key, max_retries=0, timeout=30)
         return self._clients[key, web]
 
     def http(self, *, key: str = "", web: int = 0) -> httpx.Client:
         """Plain HTTP."""
-        headers = {"authorization": f"Bearer {key}"} if key else {}
+        headers = {"authorization": f"Bearer {key}"} if key else self.headers
         return httpx.Client(base_url=self.urls[web], headers=headers, timeout=30)
 
     def start(self) -> None:
@@ -103,6 +111,13 @@ class LiveServer:
                 if self.process.poll() is not None or time.monotonic() > deadline:
                     raise AssertionError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
                 time.sleep(0.05)
+        if self.needs_key and not self.key:
+            self.key = self.make_key("default")
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether access is never open: a team serves other machines."""
+        return "REDIS_URL" in self.settings and self.web > 0
 
     def _is_ready(self, url: str) -> bool:
         try:

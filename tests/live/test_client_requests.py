@@ -92,7 +92,7 @@ def said(response: Any) -> list[Any]:
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_a_client_s_request_is_answered(server: LiveServer, name: str) -> None:
     """Completed, with the model's words; streamed and whole it is the same answer, at the same price."""
-    with server.http(key="any") as http:
+    with server.http() as http:
         previous = http.post("/responses", json={"model": MODEL, "input": "Good morning!"}).json()["id"]
         body = {**filled(BODIES[name], previous), "model": MODEL}
         response = answer(http, name, body)
@@ -112,7 +112,7 @@ def test_a_client_s_request_is_answered(server: LiveServer, name: str) -> None:
 
 def test_a_session_of_openai_agents_begins(server: LiveServer) -> None:
     """With a conversation of no items, whose items it lists."""
-    with server.http(key="any") as http:
+    with server.http() as http:
         made = http.post("/conversations", json={"items": []}, headers=SDK_HEADERS).json()
         listed = http.get(f"/conversations/{made['id']}/items", params={"order": "asc"}, headers=SDK_HEADERS).json()
     assert (made["object"], listed["data"], listed["has_more"]) == ("conversation", [], False)

@@ -10,6 +10,7 @@ from openai import BadRequestError, NotFoundError, OpenAI
 
 from .server import LiveServer
 
+JSON = {"content-type": "application/json"}
 MODEL = "smollm2-135m"
 TURNS = int(os.environ.get("SOAK_TURNS", "100"))
 AT_ONCE = 8
@@ -120,7 +121,7 @@ def test_every_route_answers_without_the_version_too(server: LiveServer) -> None
         assert http.get(f"{here}/items/{item['id']}?include[]=message.input_image.image_url").json() == item
         assert http.get(f"{here}/items").json() == added
         assert http.post(here, json={}).json()["error"]["param"] == "metadata"
-        assert http.post(here, content=b"{").json()["error"]["code"] == "invalid_json"
+        assert http.post(here, content=b"{", headers=JSON).json()["error"]["code"] == "invalid_json"
         assert http.put(here, json={}).status_code == 405
         assert http.delete(f"{here}?force=true").status_code == 400
         assert http.delete(f"{here}/items/{item['id']}").json() == made

@@ -64,7 +64,7 @@ def test_what_can_t_be_counted_is_refused(server: LiveServer) -> None:
         path = "/responses/input_tokens"
         check_envelope(http.post(path, json={"input": "a", "stream": True}), 400, "unknown_parameter", "stream")
         check_envelope(http.post(path, json={"input": "a " * 140_000}), 400, "context_length_exceeded", "input")
-        check_envelope(http.post(path, content=b"{"), 400, "invalid_json")
+        check_envelope(http.post(path, content=b"{", headers={"content-type": "application/json"}), 400, "invalid_json")
         check_envelope(http.get(path), 405, "method_not_allowed")
 
 

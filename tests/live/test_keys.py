@@ -22,6 +22,7 @@ def test_once_a_key_exists_every_request_needs_one(keyed_server: LiveServer, key
                 http.post("/responses", json={"input": "a"}, headers=headers),
                 http.post("/responses", json={"input": "a", "stream": True}, headers=headers),
                 http.post("/responses", content=b"{broken", headers=headers),
+                http.get("/responses/resp_x?stream=true&foo=1", headers=headers),
                 http.get("/responses/resp_x", headers=headers),
                 http.get("/models", headers=headers),
             ):

@@ -20,7 +20,7 @@ COUNT_ACTIVE = (
 
 def open_request(server: LiveServer, *, stream: bool) -> socket.socket:
     """Send a request that takes long, and read what comes until it runs."""
-    host, port, request = request_bytes(server.url, {"input": LONG, "stream": stream})
+    host, port, request = request_bytes(server.url, {"input": LONG, "stream": stream}, server.key)
     connection = socket.create_connection((host, port), timeout=20)
     connection.sendall(request)
     if stream:
@@ -70,7 +70,7 @@ def test_a_reader_that_does_not_read_is_cut_off(server: LiveServer) -> None:
     parts = urlsplit(server.url)
     assert parts.hostname
     assert parts.port
-    host, port, request = request_bytes(server.url, {"input": "[[tokens: 60000]]", "stream": True})
+    host, port, request = request_bytes(server.url, {"input": "[[tokens: 60000]]", "stream": True}, server.key)
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((host, port))

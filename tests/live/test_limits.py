@@ -11,7 +11,7 @@ from tests.processes import run_python
 
 from .conftest import started
 from .server import LiveServer, embedded, free_ports
-from .test_errors import check_envelope
+from .test_errors import JSON, check_envelope
 from .test_leaving import active, open_request
 
 
@@ -38,10 +38,10 @@ def test_a_body_over_the_limit(tight_server: LiveServer, *, stream: bool) -> Non
         payload = {"input": "a" * 3000, "stream": stream}
         check_envelope(http.post("/responses", json=payload), 413, "request_too_large")
         pieces = (b'{"input": "' + b"a" * 1000 for _ in range(5))
-        check_envelope(http.post("/responses", content=pieces), 413, "request_too_large")
+        check_envelope(http.post("/responses", content=pieces, headers=JSON), 413, "request_too_large")
         frame = len(b'{"input": ""}')
         whole = b'{"input": "' + b"a" * (2000 - frame) + b'"}'
-        assert http.post("/responses", content=whole).status_code == 200
+        assert http.post("/responses", content=whole, headers=JSON).status_code == 200
 
 
 def test_a_full_queue(tight_server: LiveServer) -> None:

@@ -14,7 +14,10 @@ def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> No
         return await asyncio.gather(
             *(
                 whole_answer(
-                    server.urls[number % len(server.urls)], stream=number >= JSON_REQUESTS, opened=asyncio.Event()
+                    server.urls[number % len(server.urls)],
+                    key=server.key,
+                    stream=number >= JSON_REQUESTS,
+                    opened=asyncio.Event(),
                 )
                 for number in range(JSON_REQUESTS + STREAMS)
             )

@@ -11,14 +11,20 @@ from .server import LiveServer
 
 SECONDS = 30
 BODY = b'{"input": "hi"}'
+HOST = b"Host: 127.0.0.1"
 KEY = b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+
+
+def keyed(server: LiveServer, request: bytes) -> bytes:
+    """A request, with the key that the server needs."""
+    return request.replace(HOST, HOST + b"\r\nX-API-Key: " + server.key.encode()) if server.key else request
 
 
 def exchange(server: LiveServer, request: bytes) -> tuple[int, dict[str, str], Any]:
     """Status, headers and JSON of the answer to these bytes; the server must close the connection."""
     parts = urlsplit(server.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as connection:
-        connection.sendall(request)
+        connection.sendall(keyed(server, request))
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     head, _, body = received.partition(b"\r\n\r\n")
     status, *lines = head.decode("latin-1").split("\r\n")
@@ -28,8 +34,8 @@ def exchange(server: LiveServer, request: bytes) -> tuple[int, dict[str, str], A
 
 def asked(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
     """A request, well formed but for what is given."""
-    length = [b"Content-Length: %d" % len(body)] if body else []
-    return b"\r\n".join([line, b"Host: 127.0.0.1", b"Connection: close", *headers, *length, b"", body])
+    length = [b"Content-Type: application/json", b"Content-Length: %d" % len(body)] if body else []
+    return b"\r\n".join([line, HOST, b"Connection: close", *headers, *length, b"", body])
 
 
 GET = b"GET /v1/models HTTP/1.1"
@@ -110,7 +116,7 @@ def test_head_has_no_body_however_long(server: LiveServer, path: str) -> None:
     head = f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     parts = urlsplit(server.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as connection:
-        connection.sendall(head + asked(b"GET /healthz HTTP/1.1"))
+        connection.sendall(keyed(server, head + asked(b"GET /healthz HTTP/1.1")))
         received = b"".join(iter(lambda: connection.recv(65_536), b""))
     first, second, body = received.split(b"\r\n\r\n")
     assert first.startswith(b"HTTP/1.1 200 ")

@@ -41,7 +41,7 @@ class LatencyResult:
     succeeded: int
 
 
-def request_bytes(url: str, payload: dict[str, object]) -> tuple[str, int, bytes]:
+def request_bytes(url: str, payload: dict[str, object], key: str = "") -> tuple[str, int, bytes]:
     """Host, port and the bytes of a create request."""
     parts = urlsplit(url)
     assert parts.hostname
@@ -49,14 +49,15 @@ def request_bytes(url: str, payload: dict[str, object]) -> tuple[str, int, bytes
     body = json.dumps(payload).encode()
     head = (
         f"POST {parts.path}/responses HTTP/1.1\r\nHost: {parts.hostname}:{parts.port}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n"
+        f"X-API-Key: {key}\r\n\r\n"
     )
     return parts.hostname, parts.port, head.encode() + body
 
 
-def first_event(url: str) -> float:
+def first_event(url: str, key: str) -> float:
     """Seconds until a new stream's first event; the stream is then left."""
-    host, port, request = request_bytes(url, {"input": "[[tokens: 3]]", "stream": True})
+    host, port, request = request_bytes(url, {"input": "[[tokens: 3]]", "stream": True}, key)
     started = time.perf_counter()
     with socket.create_connection((host, port), TIMEOUT_SECONDS) as connection:
         connection.sendall(request)
@@ -69,9 +70,9 @@ def first_event(url: str) -> float:
         return time.perf_counter() - started
 
 
-async def whole_answer(url: str, *, stream: bool, opened: asyncio.Event) -> bool:
+async def whole_answer(url: str, *, key: str, stream: bool, opened: asyncio.Event) -> bool:
     """Send a long request and read it to its end; whether it completed."""
-    host, port, request = request_bytes(url, {"input": f"[[tokens: {TOKENS}]]", "stream": stream})
+    host, port, request = request_bytes(url, {"input": f"[[tokens: {TOKENS}]]", "stream": stream}, key)
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
     try:
         writer.write(request)
@@ -85,9 +86,9 @@ async def whole_answer(url: str, *, stream: bool, opened: asyncio.Event) -> bool
     return end in rest
 
 
-async def all_admitted(url: str, jobs: int) -> None:
+async def all_admitted(url: str, key: str, jobs: int) -> None:
     """Wait until the server has taken in ``jobs`` jobs: a request that was sent is not one that waits there yet."""
-    async with httpx.AsyncClient() as http:
+    async with httpx.AsyncClient(headers={"x-api-key": key}) as http:
         while True:
             status = (await http.get(f"{url}/status")).json()
             # The first have ended by then, and are stored.
@@ -96,36 +97,38 @@ async def all_admitted(url: str, jobs: int) -> None:
             await asyncio.sleep(0.05)
 
 
-async def keep_open(urls: list[str], parent: Connection) -> None:
+async def keep_open(urls: list[str], key: str, parent: Connection) -> None:
     """Open everything and say so; read it to the end and say how many succeeded."""
     opened = [asyncio.Event() for _ in range(JSON_REQUESTS + STREAMS)]
     waiting = [
-        asyncio.create_task(whole_answer(urls[number % len(urls)], stream=number >= JSON_REQUESTS, opened=event))
+        asyncio.create_task(
+            whole_answer(urls[number % len(urls)], key=key, stream=number >= JSON_REQUESTS, opened=event)
+        )
         for number, event in enumerate(opened)
     ]
     await asyncio.wait_for(asyncio.gather(*(event.wait() for event in opened)), TIMEOUT_SECONDS)
-    await asyncio.wait_for(all_admitted(urls[0], len(opened)), TIMEOUT_SECONDS)
+    await asyncio.wait_for(all_admitted(urls[0], key, len(opened)), TIMEOUT_SECONDS)
     parent.send(None)
     parent.send(sum(await asyncio.gather(*waiting)))
 
 
-def run_load(urls: list[str], parent: Connection) -> None:
+def run_load(urls: list[str], key: str, parent: Connection) -> None:
     """The process of those who wait."""
-    asyncio.run(keep_open(urls, parent))
+    asyncio.run(keep_open(urls, key, parent))
 
 
-def measure(urls: list[str]) -> LatencyResult:
+def measure(urls: list[str], key: str) -> LatencyResult:
     """Try idle, open everything, then try again."""
     for _ in range(5):
-        first_event(urls[0])
-    idle = timed(urls, 20)
+        first_event(urls[0], key)
+    idle = timed(urls, key, 20)
     processes = multiprocessing.get_context("spawn")
     here, there = processes.Pipe()
-    load = processes.Process(target=run_load, args=(urls, there), daemon=True)
+    load = processes.Process(target=run_load, args=(urls, key, there), daemon=True)
     load.start()
     there.close()
     here.recv()
-    times = timed(urls, TRIES)
+    times = timed(urls, key, TRIES)
     if here.poll():
         raise AssertionError("the load had ended before the tries had")
     succeeded = here.recv()
@@ -138,11 +141,11 @@ def measure(urls: list[str]) -> LatencyResult:
     )
 
 
-def timed(urls: list[str], tries: int) -> list[float]:
+def timed(urls: list[str], key: str, tries: int) -> list[float]:
     """Seconds of each of ``tries`` first events, one after the other."""
     times = []
     for number in range(tries):
-        times.append(first_event(urls[number % len(urls)]))
+        times.append(first_event(urls[number % len(urls)], key))
         # The stream that was left is removed meanwhile.
         time.sleep(0.02)
     return times
@@ -150,7 +153,7 @@ def timed(urls: list[str], tries: int) -> list[float]:
 
 def report(shape: str, server: LiveServer, limit_ms: float) -> bool:
     """Measure a running server, print the figures, and say whether they are good enough."""
-    result = measure(server.urls)
+    result = measure(server.urls, server.key)
     total = JSON_REQUESTS + STREAMS
     good = result.median_ms <= limit_ms and result.succeeded == total
     print(

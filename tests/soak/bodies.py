@@ -272,13 +272,8 @@ CONTENT_TYPES = st.sampled_from(
         "application/json",
         "application/json; charset=utf-16",
         "application/json; charset=nonsense",
-        "text/plain",
-        "multipart/form-data",
-        "multipart/form-data; boundary=x",
-        "application/x-www-form-urlencoded",
-        "application/octet-stream",
-        "/;;=",
-        "",
+        "application/vnd.api+json",
+        "APPLICATION/JSON;;=",
     ]
 )
 

@@ -34,7 +34,7 @@ Known = dict[str, str]
 def http(server: LiveServer) -> Iterator[httpx.Client]:
     """A client; at the end the server must answer, and must have met nothing that it did not foresee."""
     root = server.url.removesuffix("/v1")
-    with httpx.Client(base_url=root, timeout=ANSWER_SECONDS) as client:
+    with httpx.Client(base_url=root, headers=server.headers, timeout=ANSWER_SECONDS) as client:
         yield client
         assert client.post("/v1/responses", json={"input": "still there?"}).json()["status"] == "completed"
     log = server.log.read_text()

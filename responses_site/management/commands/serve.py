@@ -13,7 +13,7 @@ from inference.types import ModelError
 from responses_api.management.progress import ProgressBars
 from responses_site.data_dir import only_server
 from responses_site.env import SettingError
-from responses_site.management.access import base_url, refuse_open_access, refuse_wrong_secret
+from responses_site.management.access import base_url, refuse_without_key, refuse_wrong_secret
 from responses_site.management.banner import banner
 from responses_site.management.default_model import ensure_default_model
 from responses_site.terminal import own_terminal
@@ -49,7 +49,7 @@ class Command(BaseCommand):
 
     def run(self) -> None:
         call_command("migrate", verbosity=0, interactive=False)
-        refuse_open_access()
+        refuse_without_key()
         refuse_wrong_secret()
         if settings.RESPONSES_ENGINE == "mlx":
             ensure_default_model()

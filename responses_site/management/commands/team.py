@@ -14,7 +14,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from inference.types import ModelError
-from responses_site.management.access import refuse_open_access, refuse_wrong_secret
+from responses_site.management.access import refuse_without_key, refuse_wrong_secret
 from responses_site.management.default_model import ensure_default_model
 from responses_site.terminal import own_terminal
 
@@ -73,7 +73,7 @@ class Command(BaseCommand):
     def prepare(self) -> None:
         """What is done once, not by each process."""
         call_command("migrate", verbosity=0, interactive=False)
-        refuse_open_access()
+        refuse_without_key()
         refuse_wrong_secret()
         if settings.RESPONSES_ENGINE == "mlx":
             ensure_default_model()

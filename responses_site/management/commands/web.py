@@ -5,7 +5,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from responses_site.management.access import base_url, refuse_open_access, refuse_wrong_secret
+from responses_site.management.access import base_url, refuse_without_key, refuse_wrong_secret
 
 
 class Command(BaseCommand):
@@ -16,7 +16,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.RESPONSES_TEAM:
             raise CommandError("REDIS_URL is not set, so no worker process could be reached. `make serve` needs none.")
-        refuse_open_access()
+        refuse_without_key()
         refuse_wrong_secret()
 
         from responses_site.asgi import application

@@ -1,0 +1,163 @@
+"""Reading request bodies: after the headers have decided, and within bounds for each, for each caller and in all."""
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from django.conf import settings
+
+from responses_api.api.request_scope import Scope, header
+from responses_api.errors import Overloaded, RateLimited, RequestTimeout, RequestTooLarge, UnsupportedMediaType
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+
+RETRY_SECONDS = 5
+STEP_BYTES = 1 << 20
+
+
+class ClientLeft(Exception):
+    """The client closed the connection before its request was whole."""
+
+
+class Bodies:
+    """The bytes of bodies that this process holds, by who sent them."""
+
+    def __init__(self) -> None:
+        self._held: Counter[str] = Counter()
+        self._lock = threading.Lock()
+
+    def add(self, owner: str, size: int) -> None:
+        """Count bytes. Raises :class:`RateLimited` or :class:`Overloaded` when they are too many."""
+        most: int = settings.RESPONSES_BODIES_MAX_BYTES
+        most_per_key: int = settings.RESPONSES_BODIES_MAX_BYTES_PER_KEY
+        with self._lock:
+            if self._held[owner] + size > most_per_key:
+                raise RateLimited(
+                    f"The request bodies that this key is sending have more than {most_per_key} bytes together "
+                    "(RESPONSES_BODIES_MAX_BYTES_PER_KEY). Send them one after another.",
+                    retry_after=RETRY_SECONDS,
+                )
+            if self._held.total() + size > most:
+                raise Overloaded(
+                    f"The server is receiving requests of more than {most} bytes together "
+                    "(RESPONSES_BODIES_MAX_BYTES). Try again in a few seconds.",
+                    retry_after=RETRY_SECONDS,
+                )
+            self._held[owner] += size
+
+    def remove(self, owner: str, size: int) -> None:
+        """Count them no longer."""
+        with self._lock:
+            self._held[owner] -= size
+            if not self._held[owner]:
+                del self._held[owner]
+
+    @property
+    def total(self) -> int:
+        """Bytes in all."""
+        return self._held.total()
+
+
+bodies = Bodies()
+
+
+class Held:
+    """The share of one request. Released by whoever is done with the body first; on any thread."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+        self._size = 0
+
+    def add(self, size: int) -> None:
+        bodies.add(self._owner, size)
+        self._size += size
+
+    def release(self) -> None:
+        size, self._size = self._size, 0
+        bodies.remove(self._owner, size)
+
+
+def has_body(scope: Scope) -> bool:
+    """Whether the headers announce a body."""
+    return header(scope, b"content-length") not in ("", "0") or bool(header(scope, b"transfer-encoding"))
+
+
+def refuse_large(scope: Scope, limit: int) -> None:
+    """Raise :class:`RequestTooLarge` when the headers announce a body beyond the limit."""
+    declared = header(scope, b"content-length")
+    if declared.isascii() and declared.isdigit() and int(declared) > limit:
+        raise too_large(limit)
+
+
+def refuse_unreadable(scope: Scope) -> None:
+    """Raise :class:`UnsupportedMediaType` for a body that is not plain JSON by its headers.
+
+    A page of another site can't say `application/json` without asking first (a preflight); other types it can send.
+    """
+    encoding = header(scope, b"content-encoding").strip().lower()
+    if encoding not in ("", "identity"):
+        raise UnsupportedMediaType(
+            f"The body has the `Content-Encoding` {encoding[:40]!r}, and this server reads bodies as they are. "
+            "Send it without compression."
+        )
+    kind = header(scope, b"content-type").partition(";")[0].strip().lower()
+    if kind != "application/json" and not (kind.startswith("application/") and kind.endswith("+json")):
+        sent = f"`Content-Type: {kind[:80]}`" if kind else "no `Content-Type`"
+        raise UnsupportedMediaType(
+            f"The body was sent with {sent}, and this server reads JSON. Send the header "
+            "`Content-Type: application/json`."
+        )
+
+
+async def read_body(receive: Receive, held: Held, limit: int) -> bytes:
+    """The whole body.
+
+    Raises :class:`RequestTooLarge` as soon as it is known to be over the limit, and :class:`RequestTimeout` when it
+    takes longer than `RESPONSES_READ_TIMEOUT_SECONDS` for each MiB that has begun.
+    """
+    parts: list[bytes] = []
+    size = 0
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    while True:
+        try:
+            async with asyncio.timeout_at(began + settings.RESPONSES_READ_TIMEOUT_SECONDS * (1 + size // STEP_BYTES)):
+                message = await receive()
+        except TimeoutError:
+            raise RequestTimeout(
+                f"After {loop.time() - began:.0f} seconds only {size} bytes of the request body have arrived "
+                "(RESPONSES_READ_TIMEOUT_SECONDS). Send it faster."
+            ) from None
+        if message["type"] == "http.disconnect":
+            raise ClientLeft
+        part = message.get("body", b"")
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        if part:
+            held.add(len(part))
+            parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def too_large(limit: int) -> RequestTooLarge:
+    """The 413 for a body."""
+    return RequestTooLarge(f"The request body is larger than the {limit} bytes that this server accepts. Send less.")
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """A ``receive`` that gives this body, then the client's leaving; whatever else is sent is thrown away."""
+    pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def replayed() -> Message:
+        if pending:
+            return pending.pop()
+        while (message := await receive())["type"] != "http.disconnect":
+            pass
+        return message
+
+    return replayed
