@@ -39,7 +39,7 @@ def migrate_at_once(server: LiveServer) -> None:
 KEYS_BEFORE = """
 from django.core.management import call_command
 from django.db import connection
-call_command("migrate", "responses_api", "0010", verbosity=0)
+call_command("migrate", "responses_api", "0011", verbosity=0)
 def execute(*statements):
     with connection.cursor() as cursor:
         for statement in statements:

@@ -54,7 +54,7 @@ def forget_trigger(apps, schema_editor):
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("responses_api", "0010_started_at"),
+        ("responses_api", "0011_chore"),
     ]
 
     operations = [
