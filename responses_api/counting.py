@@ -54,6 +54,10 @@ STORE_MISSES = Family("mlx_responses_store_misses_total", "Responses asked for, 
 STORE_WRITES = Family("mlx_responses_store_writes_total", "Responses stored.")
 STORE_EVICTIONS = Family("mlx_responses_store_evictions_total", "Stored responses removed to make room.")
 STORE_EXPIRIES = Family("mlx_responses_store_expiries_total", "Stored responses removed at the end of their time.")
+CONVERSATION_EVICTIONS = Family("mlx_responses_conversation_evictions_total", "Conversations removed to make room.")
+CONVERSATION_EXPIRIES = Family(
+    "mlx_responses_conversation_expiries_total", "Conversations removed at the end of their time."
+)
 STORE_REFUSALS = Family("mlx_responses_store_refusals_total", "Responses not stored, or not begun, for want of room.")
 
 FAMILIES = (
@@ -71,6 +75,8 @@ FAMILIES = (
     STORE_EVICTIONS,
     STORE_EXPIRIES,
     STORE_REFUSALS,
+    CONVERSATION_EVICTIONS,
+    CONVERSATION_EXPIRIES,
 )
 
 _lock = threading.Lock()

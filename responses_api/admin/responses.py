@@ -144,7 +144,7 @@ class ResponseAdmin(DeletedByServices, ReadOnlyList):
         return rows.exclude(status__in=ACTIVE)
 
     def remove(self, rows: Iterable[Any]) -> None:
-        remove_responses(rows)
+        remove_responses([row.pk for row in rows])
 
     def warnings(self, rows: list[Any]) -> list[str]:
         return ["Responses that continue these keep the whole conversation."]

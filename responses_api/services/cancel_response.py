@@ -16,8 +16,8 @@ from responses_api.models.response import ACTIVE
 from responses_api.selectors.responses import get_response, wire_response
 
 from .database_threads import in_database_thread
-from .delete_response import sweep_turn
 from .end_job import end_unheld
+from .remove_jobs import remove_jobs
 
 CANCEL_SECONDS = 5.0
 LOOK_SECONDS = 0.25
@@ -84,17 +84,14 @@ def abandon_response(*, public_id: str) -> None:
         row = (
             Response.objects.select_for_update()
             .filter(public_id=public_id, background=False, status__in=ACTIVE)
-            .only("pk", "status", "worker", "parent_id")
+            .only("pk", "status", "worker")
             .first()
         )
         if row is None:
             return
         waiting = row.status == Status.QUEUED and not row.worker
         if waiting:
-            Response.objects.filter(pk=row.pk).delete()
-        else:
-            Response.objects.filter(pk=row.pk).update(cancel_requested_at=Now())
-    if waiting:
-        sweep_turn(row.parent_id)
-        return
+            remove_jobs(Response.objects.filter(pk=row.pk))
+            return
+        Response.objects.filter(pk=row.pk).update(cancel_requested_at=Now())
     bus.publish(bus.process_group(row.worker), {"type": "process.cancel", "response": row.pk})

@@ -37,5 +37,6 @@ def create_conversation(*, caller: Caller, request: CreateConversation) -> Conve
         change.conversation_bytes += history_bytes(turn) + metadata_bytes(row)
         change.response_bytes -= history_bytes(turn)
         record_change(change)
-    make_room_for_conversations()
+        evicted = make_room_for_conversations()
+    evicted.count()
     return row

@@ -18,7 +18,7 @@ from responses_api.errors import (
     UnsupportedParameter,
 )
 from responses_api.ids import new_id
-from responses_api.models import ApiKey, Conversation, EventBatch, Response, Status
+from responses_api.models import ApiKey, Conversation, Response, Status
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, initial_response, input_items, parse_create
 from responses_api.protocol.compaction import CompactRequest
@@ -33,6 +33,7 @@ from .check_schemas import check_schemas
 from .dispatch import wake_workers
 from .event_log import begin_log
 from .move_conversation import history_bytes, lock_conversation
+from .remove_jobs import remove_jobs
 from .render_prompt import history_and_sent
 from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, refuse_when_jobs_fill_the_store
 from .take_input import take_input
@@ -126,9 +127,7 @@ def queue_job(row: Response, *, caller: Caller, request: CreateResponse | Compac
     try:
         wake_workers(background=row.background)
     except Overloaded:
-        if row.background:
-            EventBatch.objects.filter(response=row).delete()
-        Response.objects.filter(pk=row.pk, status=Status.QUEUED).delete()
+        remove_jobs(Response.objects.filter(pk=row.pk, status=Status.QUEUED))
         raise
 
 

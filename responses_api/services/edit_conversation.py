@@ -25,5 +25,6 @@ def edit_conversation(*, caller: Caller, conversation_id: str, request: UpdateCo
         row.used_at = timezone.now()
         row.save(update_fields=["metadata", "used_at"])
         record_change(StoreChange(project_id=row.project_id, conversation_bytes=metadata_bytes(row) - before))
-    make_room_for_conversations()
+        evicted = make_room_for_conversations()
+    evicted.count()
     return row

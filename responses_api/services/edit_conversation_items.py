@@ -15,10 +15,10 @@ from responses_api.selectors.conversations import (
     places_above,
 )
 
-from .delete_response import sweep_turn
 from .make_room import make_room_for_conversations
 from .move_conversation import lock_conversation, move_conversation
 from .store_changes import record_change
+from .sweep_turns import sweep_turns
 from .turns import refer_turns, with_free_ids, write_turn
 
 
@@ -34,7 +34,8 @@ def add_conversation_items(*, caller: Caller, conversation_id: str, request: Cre
         change = StoreChange(project_id=conversation.project_id)
         move_conversation(conversation, write_turn(parent=tip, payloads=payloads, change=change), change=change)
         record_change(change)
-    make_room_for_conversations()
+        evicted = make_room_for_conversations()
+    evicted.count()
     return [payload for payload, _ in payloads]
 
 
@@ -56,8 +57,8 @@ def delete_conversation_item(*, caller: Caller, conversation_id: str, item_id: s
         tip = refer_turns(project_id=conversation.project_id, parent=entry.turn.parent, places=kept)
         change = StoreChange(project_id=conversation.project_id)
         move_conversation(conversation, tip, change=change, renew=False)
+        change.response_bytes -= sweep_turns([conversation.turn_id]).total()
         record_change(change)
-    sweep_turn(conversation.turn_id)
     return conversation
 
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from django.db.models.functions import Now
 
-from responses_api.counting import STORE_EXPIRIES, count
+from responses_api.counting import CONVERSATION_EXPIRIES, STORE_EXPIRIES, count
 from responses_api.models import Response
 from responses_api.models.response import ACTIVE
 
-from .delete_conversation import idle_conversations, remove_conversations
+from .delete_conversation import expired_conversations, remove_conversations
 from .delete_response import remove_responses
 
 BATCH = 100
@@ -22,13 +22,12 @@ def expire_responses(pause: Callable[[], None] = at_once) -> int:
     """Remove all expired responses and conversations; returns how many. ``pause`` is called after each batch."""
     total = 0
     while True:
-        rows = list(
-            Response.objects.filter(expires_at__lte=Now()).exclude(status__in=ACTIVE).only("pk", "turn_id")[:BATCH]
-        )
-        removed = remove_responses(rows)
+        expired = Response.objects.filter(expires_at__lte=Now()).exclude(status__in=ACTIVE)
+        keys = list(expired.order_by("expires_at").values_list("pk", flat=True)[:BATCH])
+        removed = remove_responses(keys) if keys else 0
         count(STORE_EXPIRIES, removed)
         total += removed
-        if len(rows) < BATCH:
+        if len(keys) < BATCH:
             break
         pause()
     return total + expire_conversations(pause)
@@ -38,8 +37,11 @@ def expire_conversations(pause: Callable[[], None] = at_once) -> int:
     """Remove all expired conversations; returns how many. ``pause`` is called after each batch."""
     total = 0
     while True:
-        keys = list(idle_conversations().filter(expires_at__lte=Now()).values_list("pk", flat=True)[:BATCH])
-        total += remove_conversations(keys, expired=True)
-        if len(keys) < BATCH:
+        keys = list(expired_conversations().order_by("expires_at").values_list("pk", flat=True)[:BATCH])
+        # Looked at again under its lock: a turn may have renewed one meanwhile.
+        removed = remove_conversations(expired_conversations().filter(pk__in=keys), skip_locked=True)
+        count(CONVERSATION_EXPIRIES, removed)
+        total += removed
+        if len(keys) < BATCH or not removed:
             return total
         pause()

@@ -5,25 +5,22 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import orjson
-import structlog
 from django.conf import settings
-from django.db import DatabaseError, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from responses_api import counting
 from responses_api.counting import count, observe
 from responses_api.models import Checkpoint, EventBatch, Response, Status, StoreChange, Turn, UsageRecord
 
-from .delete_response import sweep_turn
 from .leases import Lease
-from .make_room import make_room_for_conversations, make_room_for_responses
+from .make_room import Evicted, make_room_for_conversations, make_room_for_responses
 from .move_conversation import append_turn, history_bytes
 from .store_admission import refuse_too_large
 from .store_changes import record_change
+from .sweep_turns import sweep_turns
 from .token_counts import TokenCounts
 from .turns import write_turn
-
-log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,25 +84,23 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
         if turn is not None:
             keep(row, status, ending, turn, change)
         else:
-            row.delete()
+            forget(row, change)
         record_change(change)
+        evicted = (
+            make_room_for_responses(row.project_id) if turn is not None else Evicted(),
+            make_room_for_conversations() if row.conversation_id is not None else Evicted(),
+        )
     count_ending(row, status, ending)
-    clean_up(row, turn, kept=change.responses > 0)
+    for some in evicted:
+        some.count()
     return True
 
 
-def clean_up(row: Response, turn: Turn | None, *, kept: bool) -> None:
-    """Make room for what was stored, and remove the history of what was not, if it was the last to need it."""
-    try:
-        if kept:
-            make_room_for_responses(row.project_id)
-        if row.conversation_id is not None:
-            make_room_for_conversations()
-        if turn is None:
-            sweep_turn(row.parent_id)
-    except DatabaseError as error:
-        # The end is stored, and must be told.
-        log.warning("response.not_cleaned_up", response=row.public_id, error=str(error))
+def forget(row: Response, change: StoreChange) -> None:
+    """Remove the row of a foreground response that is not stored, and its history if it was the last to need it."""
+    rows = Response.objects.filter(pk=row.pk)
+    rows._raw_delete(rows.db)
+    change.response_bytes -= sweep_turns([row.parent_id]).total()
 
 
 def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, change: StoreChange) -> None:

@@ -30,12 +30,12 @@ from responses_api.streaming import (
 from .blobs import seal_reasoning
 from .check_answer import check_answer
 from .database_clock import DatabaseClock
-from .delete_response import sweep_turn
 from .finish_response import Ending, finish_response
 from .interruptions import FAULT, INTERRUPTED
 from .leases import Lease
 from .prepare_generation import Compacting, Prepared
 from .reasoning_echo import remember_thinking
+from .remove_jobs import remove_jobs
 from .token_counts import TokenCounts
 
 log = structlog.get_logger(__name__)
@@ -70,7 +70,6 @@ class Generation:
         self.stop_reason = ""
         """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
         self._stream = row.stream
-        self._parent: int | None = row.parent_id
         self._project: int = row.project_id
         self._events: list[EncodedEvent] = []
         self._first = 0
@@ -99,9 +98,7 @@ class Generation:
     def refuse(self, error: ApiError) -> None:
         """Tell the reader that the request can't be run, and forget the job."""
         try:
-            self.lease.rows().delete()
-            # Its history may have been deleted while it waited; then nobody else would sweep it.
-            sweep_turn(self._parent)
+            remove_jobs(self.lease.rows())
         finally:
             # A row that can't be removed now is found when its lease has run out.
             message = {"type": "response.refused", "attempt": self.lease.attempt, "error": error_to_wire(error)}

@@ -1,6 +1,7 @@
 """Keeping count of what the store holds."""
 
 from collections import defaultdict
+from collections.abc import Mapping
 
 from django.db import connection, transaction
 
@@ -21,6 +22,13 @@ def record_change(change: StoreChange) -> None:
         change.save(force_insert=True)
 
 
+def record_changes(changes: Mapping[int, StoreChange]) -> None:
+    """The same for several projects, by their primary keys."""
+    for project_id, change in changes.items():
+        change.project_id = project_id
+    StoreChange.objects.bulk_create(change for change in changes.values() if not change.is_nothing)
+
+
 def add_up_changes() -> None:
     """Put one row a project in the place of many. Safe to run anywhere, any time, by several at once."""
     lock = "FOR UPDATE SKIP LOCKED" if connection.vendor == "postgresql" else ""
@@ -31,9 +39,8 @@ def add_up_changes() -> None:
         sums: defaultdict[int, StoreChange] = defaultdict(StoreChange)
         for project_id, responses, response_bytes, conversations, conversation_bytes in taken:
             total = sums[project_id]
-            total.project_id = project_id
             total.responses += responses
             total.response_bytes += response_bytes
             total.conversations += conversations
             total.conversation_bytes += conversation_bytes
-        StoreChange.objects.bulk_create(total for total in sums.values() if not total.is_nothing)
+        record_changes(sums)
