@@ -285,7 +285,15 @@ class Environment:
         "RESPONSES_MAX_QUEUE",
         kinds.integer(1),
         256,
-        "Most foreground responses that wait for a worker; one more is answered 503.",
+        "Most foreground responses that wait for a worker; one more is answered 503. A key has at most three times the "
+        "places that it leaves free: one more of it is answered 429.",
+    )
+    queue_max_bytes: int = _setting(
+        "RESPONSES_QUEUE_MAX_BYTES",
+        kinds.byte_count(1),
+        512 * MIB,
+        "Most bytes of foreground requests that wait or run; more are answered 503. A key has at most three times the "
+        "bytes that it leaves free: more of it are answered 429.",
     )
     background_max_jobs: int = _setting(
         "RESPONSES_BACKGROUND_MAX_JOBS",

@@ -95,7 +95,8 @@ class Response(models.Model):
         indexes: ClassVar = [
             # Whole ones: SQLite can't use an index over part of the rows when the part is named by parameters.
             models.Index(fields=["status", "priority", "id"], name="response_status"),
-            models.Index(fields=["status", "size"], name="response_size"),
+            # All that admission counts, so that it reads no row.
+            models.Index(fields=["status", "priority", "key", "size"], name="response_active"),
             models.Index(fields=["worker"], name="response_worker"),
             models.Index(fields=["created_at"], name="response_created"),
             models.Index(fields=["expires_at"], name="response_expiry", condition=Q(expires_at__isnull=False)),

@@ -3,6 +3,7 @@
 from typing import Any
 
 import orjson
+from django.db.models.functions import Now
 from django.utils import timezone
 
 from responses_api.caller import Caller
@@ -11,7 +12,7 @@ from responses_api.protocol.compaction import CompactRequest, initial_compaction
 from responses_api.selectors.models import resolve_model
 from responses_api.selectors.responses import get_previous
 
-from .create_response import queue_job, refuse_when_full
+from .create_response import queue_job
 from .take_input import take_input
 from .touch_store import touch_response
 
@@ -26,7 +27,6 @@ def create_compaction(
         previous = get_previous(caller=caller, response_id=request.previous_response_id)
         touch_response(caller=caller, response_id=request.previous_response_id)
     request, payload = take_input(caller=caller, request=request, payload=payload, parse=parse_compact)
-    refuse_when_full()
     now = timezone.now()
     row = Response(
         public_id=public_id,
@@ -38,7 +38,7 @@ def create_compaction(
         previous_response_id=request.previous_response_id or "",
         request=orjson.dumps(payload).decode(),
         body=orjson.dumps(initial_compaction(public_id, created_at=int(now.timestamp()))).decode(),
-        created_at=now,
+        created_at=Now(),
         reader=reader,
     )
     queue_job(row, caller=caller, request=request)

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 from django.conf import settings
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -13,21 +13,20 @@ from responses_api.errors import (
     InvalidRequest,
     MissingParameter,
     Overloaded,
-    RateLimited,
     RequestTooLarge,
     UnsupportedParameter,
 )
 from responses_api.ids import new_id
-from responses_api.models import ApiKey, Conversation, Response, Status
-from responses_api.models.response import ACTIVE
+from responses_api.models import Conversation, Response, Status
 from responses_api.protocol import CreateResponse, initial_response, input_items, parse_create
 from responses_api.protocol.compaction import CompactRequest
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 from responses_api.selectors.history import history_items
-from responses_api.selectors.models import live_fleet, resolve_model
+from responses_api.selectors.models import resolve_model
 from responses_api.selectors.responses import get_previous
 from responses_api.streaming import ResponseBuilder, encode_event
 
+from .admission_limits import LimitIsNear, refuse_job_when_full, take_place
 from .assemble_history import assembling_history
 from .check_schemas import check_schemas
 from .dispatch import wake_workers
@@ -35,17 +34,9 @@ from .event_log import begin_log
 from .move_conversation import history_bytes, lock_conversation
 from .remove_jobs import remove_jobs
 from .render_prompt import history_and_sent
-from .store_admission import is_to_be_stored, refuse_what_will_be_too_large, refuse_when_jobs_fill_the_store
+from .store_admission import is_to_be_stored, refuse_what_will_be_too_large
 from .take_input import take_input
 from .touch_store import touch_conversation, touch_response
-
-# Each by an index alone, as every request waits for the first.
-COUNT_INTERACTIVE = "SELECT COUNT(*) FROM responses_api_response WHERE status IN (%s, %s) AND priority = 0"
-SUM_ACTIVE = "SELECT COALESCE(SUM(size), 0) FROM responses_api_response WHERE status IN (%s, %s)"
-COUNT_JOBS = """
-    SELECT COUNT(*), COUNT(*) FILTER (WHERE key_id = %s) FROM responses_api_response
-    WHERE status IN (%s, %s) AND priority = 1
-"""
 
 
 def create_response(
@@ -95,10 +86,9 @@ def create_response(
             payload=payload,
             background=request.background,
         )
-    refuse_when_full(
-        stored=len(request_text) if store or request.background else 0, background=request.background, key=caller.key
-    )
     if request.background:
+        # Counted again when the row is inserted; a history isn't read in vain.
+        refuse_job_when_full(key_id=None if caller.key is None else caller.key.pk)
         refuse_open_calls(request, parent_id=parent.pk if parent else None, project_id=caller.project.pk)
     row = Response(
         public_id=public_id,
@@ -169,14 +159,21 @@ def insert_response(row: Response, *, caller: Caller, request: CreateResponse | 
 
 
 def save_job(row: Response) -> None:
-    """Insert the row, and with a background job the first events of its log."""
-    if not row.background:
-        row.save(force_insert=True)
-        return
-    waiting = ResponseBuilder(row.body_dict(), queued=True).wait()
+    """Insert the row if there is room for it, and with a background job the first events of its log."""
+    try:
+        insert_job(row, is_alone=False)
+    except LimitIsNear:
+        insert_job(row, is_alone=True)
+
+
+def insert_job(row: Response, *, is_alone: bool) -> None:
+    """The same; raises :class:`LimitIsNear` when it has to be ``is_alone``."""
+    waiting = ResponseBuilder(row.body_dict(), queued=True).wait() if row.background else []
     with transaction.atomic():
+        take_place(row, is_alone=is_alone)
         row.save(force_insert=True)
-        begin_log(row, [encode_event(event) for event in waiting])
+        if row.background:
+            begin_log(row, [encode_event(event) for event in waiting])
 
 
 def refuse_unwanted_job(request: CreateResponse) -> None:
@@ -217,45 +214,6 @@ def refuse_open_calls(request: CreateResponse, *, parent_id: int | None, project
     """
     with assembling_history(parent_id):
         history_and_sent(history_items(parent_id), input_items(request), project_id=project_id)
-
-
-def refuse_when_full(*, stored: int = 0, background: bool = False, key: ApiKey | None = None) -> None:
-    """Raise :class:`Overloaded` when as many requests wait as may, :class:`RateLimited` when they take the whole store,
-    or when there are as many background jobs as may be, in all or of this key.
-
-    ``stored`` is the size in bytes of a request whose response is to be stored.
-    """
-    with connection.cursor() as cursor:
-        if background:
-            cursor.execute(COUNT_JOBS, [None if key is None else key.pk, *ACTIVE])
-            jobs, own_jobs = cursor.fetchone()
-            refuse_job_when_full(jobs=jobs, own_jobs=own_jobs)
-        else:
-            cursor.execute(COUNT_INTERACTIVE, ACTIVE)
-            (waiting,) = cursor.fetchone()
-            if waiting >= settings.RESPONSES_MAX_QUEUE + live_fleet().slots:
-                raise Overloaded("The server's queue is full. Try again in a few seconds.")
-        if stored and settings.RESPONSES_STORE_MAX_BYTES is not None:
-            cursor.execute(SUM_ACTIVE, ACTIVE)
-            (octets,) = cursor.fetchone()
-            refuse_when_jobs_fill_the_store(active=int(octets), request=stored, background=background)
-
-
-def refuse_job_when_full(*, jobs: int, own_jobs: int) -> None:
-    """Raise :class:`RateLimited` when there are so many background jobs that one more may not be."""
-    limit, own_limit = settings.RESPONSES_BACKGROUND_MAX_JOBS, settings.RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY
-    if jobs >= limit:
-        raise RateLimited(
-            f"{jobs} background responses wait or run, and no more than {limit} may (RESPONSES_BACKGROUND_MAX_JOBS). "
-            "Try again when some have ended.",
-            param="background",
-        )
-    if own_limit and own_jobs >= own_limit:
-        raise RateLimited(
-            f"{own_jobs} background responses of this key wait or run, and no more than {own_limit} may "
-            "(RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY). Try again when some have ended.",
-            param="background",
-        )
 
 
 def new_response_id() -> str:

@@ -19,13 +19,25 @@ class Lock(IntEnum):
     """Taken before a transaction looks for turns that it has made unreachable: two that each remove one of the last two
     references would each see the other's. Rows that are active, and conversations, are locked before it; whoever has it
     waits for no such row. Ended responses are locked after it."""
+    QUEUE = 2
+    """Held while foreground requests are counted and one more is inserted: shared while there is plenty of room."""
+    JOBS = 3
+    """The same for background jobs."""
+    ACTIVE_BYTES = 4
+    """The same for the bytes of all that has not ended, where there is a limit; taken after one of the two before."""
 
 
-def lock_until_commit(lock: Lock, *, shared: bool = False) -> None:
+def lock_until_commit(lock: Lock) -> None:
     """Wait for the lock and hold it until the transaction ends. What is read by later statements is true as of then."""
+    if statement := lock_statement(lock):
+        with connection.cursor() as cursor:
+            cursor.execute(statement)
+
+
+def lock_statement(lock: Lock, *, shared: bool = False) -> str:
+    """The statement that does so, to be sent alone or before others; empty where there is no need."""
     if connection.vendor != "postgresql":
-        return
+        return ""
     assert connection.in_atomic_block
     function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {function}(%s, %s)", [NAMESPACE, lock])
+    return f"SELECT {function}({NAMESPACE}, {lock:d});"

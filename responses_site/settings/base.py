@@ -164,6 +164,7 @@ RESPONSES_VALIDATION_MAX_NODES = env.validation_max_nodes
 RESPONSES_VALIDATION_MAX_DEPTH = env.validation_max_depth
 RESPONSES_VALIDATION_SECONDS = env.validation_seconds
 RESPONSES_MAX_QUEUE = env.max_queue
+RESPONSES_QUEUE_MAX_BYTES = env.queue_max_bytes
 RESPONSES_BACKGROUND_MAX_JOBS = env.background_max_jobs
 RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY = env.background_max_jobs_per_key
 RESPONSES_BACKGROUND_TIMEOUT_SECONDS = env.background_timeout_seconds

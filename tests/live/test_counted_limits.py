@@ -1,0 +1,70 @@
+"""Limits hold when many come at once, on one web process or two: never one more, never fewer than there is room for."""
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from .conftest import running
+from .server import LiveServer
+from .test_around import eventually, status
+from .test_leaving import active
+
+MODEL = "smollm2-135m"
+AT_ONCE = 60
+JOBS, QUEUE, SLOTS = 10, 12, 2
+SLOW = "[[tokens: 200]][[slow: 0.5]]"
+
+
+@pytest.fixture(scope="module", params=["embedded", "team"])
+def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """A server with room for a few."""
+    yield from running(
+        request,
+        tmp_path_factory.mktemp("crowded"),
+        RESPONSES_BACKGROUND_MAX_JOBS=str(JOBS),
+        RESPONSES_MAX_QUEUE=str(QUEUE),
+        RESPONSES_BATCH_SIZE=str(SLOTS),
+    )
+
+
+def test_background_jobs_at_once(crowded: LiveServer) -> None:
+    """As many as may be are accepted, the others are told to come back."""
+    together = threading.Barrier(AT_ONCE)
+    accepted: list[str] = []
+
+    def create(number: int) -> int:
+        with crowded.http(web=number % crowded.web) as http:
+            together.wait()
+            answer = http.post("/responses", json={"model": MODEL, "input": SLOW, "background": True})
+        if answer.status_code == 200:
+            accepted.append(answer.json()["id"])
+        return answer.status_code
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        statuses = Counter(threads.map(create, range(AT_ONCE)))
+    with crowded.http() as http:
+        for response_id in accepted:
+            http.post(f"/responses/{response_id}/cancel")
+    assert statuses == {200: JOBS, 429: AT_ONCE - JOBS}
+
+
+def test_foreground_requests_at_once(crowded: LiveServer) -> None:
+    """As many as run and wait together are accepted, the others are told to come back."""
+    eventually(lambda: not active(crowded))
+    room = QUEUE + sum(worker["slots"] for worker in status(crowded)["workers"])
+    together, answered = threading.Barrier(AT_ONCE), threading.Barrier(AT_ONCE)
+
+    def create(number: int) -> int:
+        with crowded.http(web=number % crowded.web) as http:
+            together.wait()
+            request = {"model": MODEL, "input": SLOW, "stream": True}
+            with http.stream("POST", "/responses", json=request) as answer:
+                answered.wait(timeout=30)
+                return answer.status_code
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        statuses = Counter(threads.map(create, range(AT_ONCE)))
+    assert statuses == {200: room, 503: AT_ONCE - room}
