@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('responses_api', '0010_started_at'),
+        ('responses_api', '0012_first_key'),
     ]
 
     operations = [
