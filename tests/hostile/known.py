@@ -34,7 +34,7 @@ class Known:
     def on(cls, server: LiveServer, *, key: str) -> Known:
         """Store what is needed."""
         known = cls(server.http(key=key))
-        known.http.timeout = httpx.Timeout(120)
+        known.http.timeout = httpx.Timeout(30)
         known.renew()
         call = {"type": "web_search_call", "action": {"type": "search", "query": "a" * LARGE_ITEM}}
         stays = known._post("/conversations", items=[call])

@@ -6,6 +6,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import httpx
+
 from tests.live.server import LiveServer
 
 from . import KIB, MIB, memory
@@ -60,9 +62,9 @@ class Bench:
     """Sends hostile requests to one server, one at a time."""
 
     def __init__(self, server: LiveServer, watch: Watch, known: Known, *, key: str, rules: Rules) -> None:
-        assert server.process is not None
-        self.port, self.watch, self.known, self.key, self.rules = server.port, watch, known, key, rules
-        self.pids = memory.family(server.process.pid)
+        self.server, self.watch, self.known, self.key, self.rules = server, watch, known, key, rules
+        self.port = server.port
+        self.pids = memory.family(self._pid)
         self.rest = memory.used(self.pids)
         """Bytes used at the start."""
 
@@ -82,8 +84,7 @@ class Bench:
 
     def once(self, hostile: Hostile, size: int) -> Measured:
         """One request of this size."""
-        if "_id}" in hostile.route:
-            self.known.renew()
+        lost = self._renewed()
         request = hostile.make(size)
         keys = {"good": self.key, "wrong": "wrong"}
         headers = {"Authorization": f"Bearer {keys[hostile.key]}"} if hostile.key else {}
@@ -108,9 +109,27 @@ class Bench:
             stall=seen.stall,
             peak=peak,
             left=after - used,
-            faults=tuple(self._faults(hostile, answer, seen, after - allowed)),
+            faults=(*lost, *self._faults(hostile, answer, seen, after - allowed)),
             words=answer.text.partition("\r\n\r\n")[2][:300],
         )
+
+    def _renewed(self) -> tuple[str, ...]:
+        """New ids to name. A server that can't give them is started anew: a fault of what came before."""
+        try:
+            self.known.renew()
+        except httpx.HTTPError as error:
+            self.server.kill()
+            self.server.start()
+            self.pids = memory.family(self._pid)
+            self.watch.take()
+            self.known.renew()
+            return (f"the request before left a server that doesn't serve: {error}"[:300],)
+        return ()
+
+    @property
+    def _pid(self) -> int:
+        assert self.server.process is not None
+        return self.server.process.pid
 
     def _faults(self, hostile: Hostile, answer: Answer, seen: Seen, excess: int) -> Iterator[str]:
         if seen.stall > self.rules.stall:

@@ -144,7 +144,7 @@ def _long(name: str, more: dict[str, Any], size: int) -> bytes:
 
 
 def _long_answer(more: dict[str, Any], size: int) -> bytes:
-    return _body(input=f"[[tokens: {size // 8}]]", max_output_tokens=size, **more)
+    return _body(input=f"[[tokens: {size // 100}]]", max_output_tokens=size, **more)
 
 
 class _Raw(str):

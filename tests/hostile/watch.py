@@ -30,8 +30,6 @@ class Seen:
     stall: float = 0.0
     """Seconds of the longest wait for `/healthz`, one that has not ended included."""
     probes: int = 0
-    silence: float = 0.0
-    """Seconds of the longest silence of the stream."""
     losses: list[str] = field(default_factory=list)
     """In what a victim was hurt."""
     streams: int = 0
@@ -42,17 +40,16 @@ class Seen:
 class Watched:
     """The victims, run by threads; `take` gives what they saw."""
 
-    def __init__(self, port: int, *, key: str, tokens: int, slow: float) -> None:
+    def __init__(self, port: int, *, key: str, tokens: int, slow: float, count: int = 1) -> None:
         self.port, self.tokens, self.slow = port, tokens, slow
         self.headers = {"authorization": f"Bearer {key}", "content-type": "application/json"}
         self.is_over = threading.Event()
         self._lock = threading.Lock()
         self._seen = Seen()
         self._probing_since = time.monotonic()
-        self._event_at = 0.0
         self.threads = [
             threading.Thread(target=self._forever, args=(work,), daemon=True)
-            for work in (self._probe, self._stream, self._job)
+            for work in (self._probe, *(count * [self._stream, self._job]))
         ]
 
     def start(self) -> None:
@@ -75,9 +72,6 @@ class Watched:
             if self._probing_since:
                 seen.stall = max(seen.stall, now - self._probing_since)
                 self._probing_since = now
-            if self._event_at:
-                seen.silence = max(seen.silence, now - self._event_at)
-                self._event_at = now
             return seen
 
     def _forever(self, work: Any) -> None:
@@ -113,16 +107,7 @@ class Watched:
     def _stream(self) -> None:
         body = {**self._asked(), "stream": True}
         with self._connected(60) as connection:
-            events = []
-            for event in self._events(connection, "POST", "/v1/responses", body):
-                now = time.monotonic()
-                with self._lock:
-                    if self._event_at:
-                        self._seen.silence = max(self._seen.silence, now - self._event_at)
-                    self._event_at = now
-                events.append(event)
-        with self._lock:
-            self._event_at = 0.0
+            events = list(self._events(connection, "POST", "/v1/responses", body))
         check_events(events, self.tokens)
         with self._lock:
             self._seen.streams += 1
@@ -187,8 +172,8 @@ def check_events(events: list[Mapping[str, Any]], tokens: int) -> None:
         raise AssertionError(f"the stream says {text[:40]!r} … {text[-40:]!r}")
 
 
-def _serve(pipe: Connection, port: int, key: str, tokens: int, slow: float) -> None:
-    watched = Watched(port, key=key, tokens=tokens, slow=slow)
+def _serve(pipe: Connection, port: int, key: str, tokens: int, slow: float, count: int) -> None:
+    watched = Watched(port, key=key, tokens=tokens, slow=slow, count=count)
     watched.start()
     while pipe.recv() == "take":
         pipe.send(watched.take())
@@ -196,23 +181,33 @@ def _serve(pipe: Connection, port: int, key: str, tokens: int, slow: float) -> N
 
 
 class Watch:
-    """The watching process."""
+    """The watching process, with `count` victims of each kind: answers of so many tokens, each of `slow` seconds."""
 
-    def __init__(self, port: int, *, key: str, tokens: int, slow: float) -> None:
+    def __init__(self, port: int, *, key: str, tokens: int, slow: float, count: int = 1) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, port, key, tokens, slow), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, port, key, tokens, slow, count), daemon=True)
         self._process.start()
+        self.whole = 0
+        """Victims that came to their end whole."""
 
     def take(self) -> Seen:
         """What was seen since the last time."""
-        self._pipe.send("take")
-        seen: Seen = self._pipe.recv()
-        return seen
+        return self._ask("take")
+
+    def kill(self) -> None:
+        """End it at once."""
+        self._process.kill()
+        self._process.join()
+        self._process.close()
+        self._pipe.close()
 
     def finish(self) -> Seen:
         """Wait until the victims have ended."""
-        self._pipe.send("finish")
+        return self._ask("finish")
+
+    def _ask(self, what: str) -> Seen:
+        self._pipe.send(what)
         seen: Seen = self._pipe.recv()
-        self._process.join(10)
+        self.whole += seen.streams + seen.jobs
         return seen

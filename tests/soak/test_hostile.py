@@ -1,0 +1,42 @@
+"""Friendly clients among hostile ones: no 500, no lost lease, memory flat. `tests/hostile` has a short form."""
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from tests.hostile.measure import Rules
+from tests.hostile.plans import at_random
+from tests.hostile.report import report
+from tests.hostile.run import Victims, run, shape
+from tests.live.server import LiveServer
+from tests.services import fresh_database
+
+from . import LONG, SECONDS, TIMEOUT
+
+pytestmark = [pytest.mark.skipif(not LONG, reason="takes long: make soak"), pytest.mark.timeout(TIMEOUT)]
+
+NEVER = float("inf")
+RULES = Rules(stall=5, slope=NEVER)
+FRIENDS = Victims(count=8, tokens=300, slow=0.05)
+
+
+@pytest.fixture
+def soaked(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    """A server of the fixture's shape, not yet started."""
+    if request.param == "embedded":
+        yield shape("embedded")
+        return
+    with fresh_database(request.getfixturevalue("postgres_server")) as url:
+        yield shape("team", database_url=url, redis_url=request.getfixturevalue("redis_url"))
+
+
+@pytest.mark.parametrize("soaked", ["embedded", "team"], indirect=True)
+def test_friends_among_hostile_clients_lose_nothing(soaked: LiveServer) -> None:
+    """Every stream and job of eight friendly clients each is whole, whatever is sent beside them."""
+    seed = secrets.randbelow(2**32)
+    outcome = run(soaked, at_random(seconds=SECONDS / 2, seed=seed), rules=RULES, victims=FRIENDS)
+    print(f"seed {seed}, {outcome.victims} friendly answers", report(outcome.measured), sep="\n")
+    assert not outcome.faults
+    assert not [f"{one}: {one.faults}" for one in outcome.broken]
+    assert outcome.victims
