@@ -216,6 +216,7 @@ class RequestTooLarge(ApiError):
 
 class EntryTooLarge(RequestTooLarge):
     code = "entry_too_large"
+    default_headers = NO_RETRY
 
 
 class UnsupportedMediaType(ApiError):
@@ -227,7 +228,7 @@ class UnsupportedMediaType(ApiError):
 
 
 class _RetryLater(ApiError):
-    """Carries `Retry-After`, in whole seconds."""
+    """Carries `Retry-After`, in whole seconds, unless a retry can't help."""
 
     def __init__(
         self,
@@ -238,7 +239,9 @@ class _RetryLater(ApiError):
         headers: Mapping[str, str] | None = None,
         retry_after: int = 1,
     ) -> None:
-        super().__init__(message, param=param, code=code, headers={"Retry-After": str(retry_after), **(headers or {})})
+        super().__init__(message, param=param, code=code, headers=headers)
+        if "x-should-retry" not in self.headers:
+            self.headers.setdefault("Retry-After", str(retry_after))
 
 
 class RateLimited(_RetryLater):

@@ -20,7 +20,6 @@ from typing import Any
 from responses_api.protocol.json_schema import without_patterns
 
 _MOST_DIGITS = 4000  # beyond, Python refuses to read an integer
-_MOST_QUOTED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +32,7 @@ class ValidationLimits:
 
 
 def answer_flaw(text: str, schema: dict[str, Any], *, limits: ValidationLimits) -> str:
-    """Why the text is no JSON that satisfies the schema; empty when it does."""
+    """Why the text is not JSON that satisfies the schema, without quoting it: for the log; empty when it does."""
     _validator_class()  # its import is not the answer's fault
     # Of this thread's own time: on a machine that is busy with others, a good answer must not fail.
     deadline = time.thread_time() + limits.seconds
@@ -79,11 +78,11 @@ def _violation(value: Any, schema: dict[str, Any], deadline: float) -> str:
         error = next(validator.iter_errors(value), None)
     except _Exceeded:
         raise
-    except referencing.exceptions.Unresolvable as error:
-        return f"a reference can't be resolved: {error}"
+    except referencing.exceptions.Unresolvable:
+        return "a reference can't be resolved"
     finally:
         _deadline.reset(token)
-    return "" if error is None else f"{error.json_path}: {error.message}"[:_MOST_QUOTED]
+    return "" if error is None else f"it violates `{error.validator}`"
 
 
 _deadline: ContextVar[float] = ContextVar("deadline")

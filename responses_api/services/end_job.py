@@ -1,10 +1,12 @@
 """The end of a background job that no engine works on: cancelled in the queue, refused, too old, lost too often."""
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import orjson
 import structlog
+from django.conf import settings
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
@@ -84,9 +86,10 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
 
 
 def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]], message: str) -> bool:
-    cursor = LogCursor.after(all_batches(row.pk))
+    batches = all_batches(row.pk)
+    cursor = LogCursor.after(batches)
     first = cursor.next_event
-    events = failure_events({**row.body_dict(), "status": "in_progress"}, sequence_number=first, message=message)
+    events = cut_short(row, decoded_events(batches), message=message)
     encoded = [encode_event(event) for event in events]
     ending = Ending(
         response=events[-1]["response"],
@@ -118,6 +121,38 @@ def ending_events(
         numbered = enumerate(events, start=len(told))
         return [{**event, "sequence_number": number} for number, event in numbered], builder.snapshot()
     return builder.finish(outcome, error=fault), builder.snapshot()
+
+
+def cut_short(row: Response, told: list[Event], *, message: str, usage: Mapping[str, Any] | None = None) -> list[Event]:
+    """The end of a job of which nothing can be stored: what is open is closed as cut, and the output stays empty."""
+    fault: Fault = {"code": "server_error", "message": message}
+    try:
+        builder = replayed_builder(row.body_dict(), told)
+    except NotReplayable:
+        log.warning("job.not_replayable", response=row.public_id)
+        created = {**row.body_dict(), "status": "in_progress", "usage": usage}
+        return failure_events(created, sequence_number=len(told), message=message)
+    builder.finish("failed", error=fault)
+    events = builder.fail_instead(fault, usage=usage)
+    closing, end = events[:-2], events[-2:]
+    if any(is_oversized(encode_event(event)) for event in closing):
+        # The log can't keep what closes the item with its text.
+        closing = [{**closing[-1], "item": without_content(closing[-1]["item"])}]
+    return [{**event, "sequence_number": number} for number, event in enumerate([*closing, *end], start=len(told))]
+
+
+def without_content(item: dict[str, Any]) -> dict[str, Any]:
+    """The item of a cut answer without what the model wrote."""
+    emptied = {"content": [], "arguments": "", "input": ""}
+    kept = {key: value for key, value in item.items() if key != "encrypted_content"}
+    return {**kept, **{key: value for key, value in emptied.items() if key in item}}
+
+
+def is_oversized(event: EncodedEvent) -> bool:
+    """Whether an event has more bytes than the log of a job may keep."""
+    limit: int = settings.RESPONSES_EVENTS_MAX_BYTES
+    # A character has at most four bytes.
+    return 4 * len(event[1]) > limit and len(event[1].encode()) > limit
 
 
 def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:

@@ -96,6 +96,17 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
     return True
 
 
+def was_finished(lease: Lease) -> bool:
+    """Whether the end of this lease's attempt is stored, for a worker whose connection broke while it stored it.
+
+    What is not kept leaves its accounting.
+    """
+    row = Response.objects.filter(pk=lease.response).only("attempt", "status").first()
+    if row is not None:
+        return row.attempt == lease.attempt and not row.is_active
+    return UsageRecord.objects.filter(response_id=lease.public_id).exists()
+
+
 def forget(row: Response, change: StoreChange) -> None:
     """Remove the row of a foreground response that is not stored, and its history if it was the last to need it."""
     rows = Response.objects.filter(pk=row.pk)

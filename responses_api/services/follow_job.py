@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import orjson
 import structlog
@@ -15,11 +16,11 @@ from responses_api.caller import Caller
 from responses_api.errors import CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
 from responses_api.selectors.jobs import Standing
-from responses_api.selectors.responses import get_response
-from responses_api.streaming import EncodedEvent, encode_event, failure_events
+from responses_api.selectors.responses import ended_response, get_response
+from responses_api.streaming import EncodedEvent, encode_event, failure_events, terminal_events
 
 from .database_threads import in_reading_thread
-from .event_log import Page, kept_from, read_page, stream_is_kept
+from .event_log import kept_from, read_page, stream_is_kept
 from .listen import listen
 from .web_process import web_process
 
@@ -104,8 +105,13 @@ class JobReader:
                 yield [], False
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
-            if page.is_behind or page.is_gone:
-                yield self._broken(page), True
+            if page.is_behind:
+                fault = {"code": CursorExpired.code, "message": BEHIND, "param": None}
+                yield [encode_event({"type": "error", "sequence_number": self._next, **fault})], True
+                return
+            if page.is_gone:
+                stored = await in_reading_thread(ended_response, self.public_id)
+                yield self._end_without_log(stored), True
                 return
             self._next += len(page.events)
             if page.events or page.is_end:
@@ -113,12 +119,14 @@ class JobReader:
             if not page.events:
                 return
 
-    def _broken(self, page: Page) -> list[EncodedEvent]:
-        if page.is_behind:
-            fault = {"code": CursorExpired.code, "message": BEHIND, "param": None}
-            return [encode_event({"type": "error", "sequence_number": self._next, **fault})]
-        created = {**orjson.loads(self._body), "output": []}
-        return [encode_event(event) for event in failure_events(created, sequence_number=self._next, message=GONE)]
+    def _end_without_log(self, stored: dict[str, Any] | None) -> list[EncodedEvent]:
+        """The end of a job whose log has gone while it was read: as it ended, or that it was deleted."""
+        if stored is None:
+            created = {**orjson.loads(self._body), "output": []}
+            events = failure_events(created, sequence_number=self._next, message=GONE)
+        else:
+            events = terminal_events(stored, sequence_number=self._next)
+        return [encode_event(event) for event in events]
 
     async def _heard(self) -> tuple[list[EncodedEvent], bool] | None:
         """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""

@@ -2,13 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import orjson
+import structlog
 
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_from_wire
-from responses_api.errors import ServerError
+from responses_api.errors import ApiError, ServerError
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response
 from responses_api.streaming import EncodedEvent, SeenStream, encode_event
@@ -17,7 +18,10 @@ from .database_threads import in_database_thread
 from .listen import listen
 from .web_process import web_process
 
+log = structlog.get_logger(__name__)
+
 LOST = "The worker that generated this response has stopped. Send the request again."
+BEHIND = "This reader fell behind the events that the server keeps. Send the request again."
 
 
 class Lost(ServerError):
@@ -28,6 +32,8 @@ class Lost(ServerError):
 class _Batch:
     events: list[EncodedEvent]
     last: bool
+    error: ApiError | None = None
+    """What a reader of the whole object is told in the place of the events."""
 
 
 class Follower:
@@ -43,6 +49,8 @@ class Follower:
         self._subscription = subscription
         self._attempt = 0
         self._next = 0
+        self._asked_for = -1
+        """The event that was asked for again last: each message after a gap shows the same gap."""
         self._worker = ""
         self._ended_before = False
         self._seen = SeenStream()
@@ -59,6 +67,8 @@ class Follower:
         """Take note of how the job stands by the database: the way out when messages don't come any more."""
         if standing is Standing.ALIVE:
             self._ended_before = False
+            if self._asked_for == self._next:
+                self._ask_again()  # the answer has not come
         elif standing is Standing.EXPIRED or self._ended_before:
             self._subscription.inject({"type": "job.lost"})
         else:
@@ -70,6 +80,7 @@ class Follower:
         self._subscription.inject({"type": "job.lost"})
 
     def _ask_again(self) -> None:
+        self._asked_for = self._next
         if self._worker:
             message = {"type": "process.resend", "response": self.public_id, "first": self._next}
             bus.publish(bus.process_group(self._worker), message)
@@ -101,11 +112,14 @@ class Follower:
                 # It waits for one message alone. When that went astray, the answer may be stored all the same.
                 stored = await in_database_thread(ended_response, self.public_id)
                 if stored is None:
+                    self._note("failed", "lost")
                     raise
                 self.ended = True
                 return stored
             if batch is None or not batch.last:
                 continue
+            if batch.error is not None:
+                raise batch.error
             kind, event = batch.events[-1]
             response: dict[str, Any] = orjson.loads(event)["response"]
             if kind == "response.failed":
@@ -119,29 +133,50 @@ class Follower:
             if message is None:
                 return None
             if message["type"] == "job.lost":
-                if not self._seen.has_begun:
-                    raise Lost(LOST)
-                return _Batch(self.failure(LOST), last=True)
+                return self._lost(LOST, "lost")
             if message["attempt"] < self._attempt:
                 continue
             self._attempt = message["attempt"]
+            if message["type"] == "response.behind":
+                return self._lost(BEHIND, "behind")
             if message["type"] == "response.refused":
                 self.ended = True
-                raise error_from_wire(message["error"])
+                self._raise_refusal(error_from_wire(message["error"]))
             self._worker = message["worker"]
             batch = self._in_order(message)
             if batch is not None:
                 self.ended = batch.last
+                if batch.last and any(kind == "response.failed" for kind, _ in batch.events[-1:]):
+                    self._note("failed", message["reason"])
                 return batch
+
+    def _lost(self, sentence: str, reason: str) -> _Batch:
+        if not self._seen.has_begun:
+            raise Lost(sentence)
+        self._note("failed", reason)
+        return _Batch(self.failure(sentence), last=True)
+
+    def _raise_refusal(self, error: ApiError) -> NoReturn:
+        if error.status >= 500:
+            self._note("refused", error.code or "")
+        raise error
+
+    def _note(self, end: str, reason: str) -> None:
+        """Log a fault of ours, once, where the request's id is known. No content: neither of the request nor of the
+        answer.
+        """
+        log.error("response.fault", response=self.public_id, end=end, reason=reason, worker=self._worker)
 
     def _in_order(self, message: bus.Message) -> _Batch | None:
         """What of a message is new; ``None`` when nothing is, or when something before it is missing."""
         if message["whole"]:
             # Nobody reads along: the end is all that was published.
-            return _Batch([(kind, text) for kind, text in message["events"]], message["last"])
+            error = error_from_wire(message["error"]) if message["error"] is not None else None
+            return _Batch([(kind, text) for kind, text in message["events"]], message["last"], error)
         first: int = message["first"]
         if first > self._next:
-            self._ask_again()
+            if self._asked_for != self._next:
+                self._ask_again()
             return None
         events = [(kind, text) for kind, text in message["events"][self._next - first :]]
         if not events:

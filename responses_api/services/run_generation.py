@@ -10,33 +10,30 @@ import structlog
 from django.db import Error as DatabaseError
 
 from inference.types import Chunk, Finish, GenerationRequest
-from responses_api import bus
-from responses_api.bus.relayed_errors import error_to_wire
-from responses_api.errors import ApiError, EntryTooLarge
+from responses_api.errors import NO_RETRY, ApiError, EntryTooLarge, ServerError
 from responses_api.models import Response
 from responses_api.protocol import usage
 from responses_api.protocol.compaction import COMPACTION_OBJECT
 from responses_api.streaming import (
     AnswerWriter,
     CompactionBuilder,
-    EncodedEvent,
     Event,
     Outcome,
     ResponseBuilder,
     encode_event,
-    failure_events,
 )
 
 from .blobs import seal_reasoning
 from .check_answer import check_answer
 from .database_clock import DatabaseClock
-from .finish_response import Ending, finish_response
+from .finish_response import Ending, finish_response, was_finished
 from .interruptions import FAULT, INTERRUPTED
 from .leases import Lease
 from .prepare_generation import Compacting, Prepared
 from .reasoning_echo import remember_thinking
 from .remove_jobs import remove_jobs
 from .token_counts import TokenCounts
+from .told_events import ToldEvents
 
 log = structlog.get_logger(__name__)
 
@@ -70,10 +67,10 @@ class Generation:
         self.stop_reason = ""
         """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
         self._stream = row.stream
+        self.told = ToldEvents(lease, whole=not row.stream)
         self._project: int = row.project_id
-        self._events: list[EncodedEvent] = []
-        self._first = 0
-        self._ended = False
+        self._refusal: ApiError | None = None
+        """What a reader of the whole object is told when the response has failed."""
         self._prepared: Prepared | None = None
         self._compacting: Compacting | None = None
         self._builder: ResponseBuilder | CompactionBuilder | None = None
@@ -81,11 +78,6 @@ class Generation:
         self._started = False
         self._counts = TokenCounts()
         self._first_token_ms: int | None = None
-
-    @property
-    def group(self) -> str:
-        """Where its readers listen."""
-        return bus.response_group(self.lease.public_id)
 
     def why_interrupted(self) -> str:
         """The sentence for a client whose request ended before it was accepted."""
@@ -101,8 +93,7 @@ class Generation:
             remove_jobs(self.lease.rows())
         finally:
             # A row that can't be removed now is found when its lease has run out.
-            message = {"type": "response.refused", "attempt": self.lease.attempt, "error": error_to_wire(error)}
-            bus.publish(self.group, message)
+            self.told.refuse(error)
 
     @property
     def is_compacting(self) -> bool:
@@ -171,17 +162,23 @@ class Generation:
         """Store the end, then tell it. Without the lease nothing is written, and nothing told."""
         assert self._builder is not None
         self._tell_rest()
+        reason = self.stop_reason
+        if finish == "error":
+            reason = reason or "engine"
         if finish == "stop" and self._has_invalid_answer():
-            finish, error = "error", INVALID
+            finish, error, reason = "error", INVALID, "invalid_answer"
         outcome = self._outcome(finish)
+        if self.stop_reason == "timeout":
+            self._refusal = ServerError(self.why_interrupted(), headers=NO_RETRY)
         try:
             events, stored = self._end_stored(self._builder, outcome, error)
         except DatabaseError:
             log.exception("generation.not_stored", response=self.lease.public_id)
+            reason = "not_stored"
             events, stored = self._unstored()
         if stored and self.stop_reason != "left":
             self._remember_thinking()
-            self._publish(events, last=True)
+            self._publish(events, last=True, reason="too_large" if isinstance(self._refusal, EntryTooLarge) else reason)
 
     def _unstored(self) -> tuple[list[Event], bool]:
         """The end of a response that could not be stored, and whether to tell it."""
@@ -203,18 +200,14 @@ class Generation:
             return events, self._store(response, events)
         except EntryTooLarge as refusal:
             log.warning("generation.too_large", response=self.lease.public_id)
+            self._refusal = EntryTooLarge(refusal.message, param=refusal.param)
             events = self._failed(refusal.message, usage=response["usage"])
             return events, self._store(events[-1]["response"], events, is_too_large=True)
 
     def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
-        """The end of a response of which nothing is stored."""
-        assert self._prepared is not None
-        created = {**self._prepared.body, "status": "in_progress", "usage": usage}
-        return failure_events(created, sequence_number=self._told(), message=message)
-
-    def _told(self) -> int:
-        """How many events readers have been told."""
-        return len(self._events)
+        """The end of a response of which nothing is stored: another one than was made, and not told."""
+        assert self._builder is not None
+        return self._builder.fail_instead({"code": "server_error", "message": message}, usage=usage)
 
     def _remember_thinking(self) -> None:
         prepared = self._prepared
@@ -227,16 +220,6 @@ class Generation:
                 output=self._builder.snapshot()["output"],
             )
 
-    def replay(self, first: int) -> None:
-        """Publish again what a reader has missed."""
-        if not self._stream:
-            if self._ended:
-                self._send(self._events, first=self._first, last=True)
-            return
-        events = self._events[first:]
-        if events:
-            self._send(events, first=first, last=self._ended)
-
     def _has_invalid_answer(self) -> bool:
         """Whether the answer is not what was asked for, in its JSON or its calls: our fault, told in the log."""
         assert self._builder is not None
@@ -247,7 +230,7 @@ class Generation:
         if self._prepared.generation is not None and self._prepared.generation.constraint is not None:
             flaw = flaw or check_answer(self._builder.snapshot(), self._prepared.request)
         if flaw:
-            log.error("generation.invalid_answer", response=self.lease.public_id, reason=flaw)
+            log.error("generation.invalid_answer", response=self.lease.public_id, flaw=flaw)
         return bool(flaw)
 
     def _outcome(self, finish: Finish) -> Outcome:
@@ -282,13 +265,22 @@ class Generation:
     def _store(self, response: dict[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
         """Store the end that ``events`` tell of; False without the lease."""
         ending = self._ending(response, is_too_large=is_too_large)
-        for _ in range(STORE_TRIES - 1):
+        try:
+            return finish_response(lease=self.lease, ending=ending)
+        except DatabaseError as error:
+            log.warning("generation.store_retry", response=self.lease.public_id, error=str(error))
+        for _ in range(STORE_TRIES - 2):
+            time.sleep(STORE_PAUSE_SECONDS)
             try:
-                return finish_response(lease=self.lease, ending=ending)
+                return self._store_again(ending)
             except DatabaseError as error:
                 log.warning("generation.store_retry", response=self.lease.public_id, error=str(error))
-                time.sleep(STORE_PAUSE_SECONDS)
-        return finish_response(lease=self.lease, ending=ending)
+        time.sleep(STORE_PAUSE_SECONDS)
+        return self._store_again(ending)
+
+    def _store_again(self, ending: Ending) -> bool:
+        """The lease is over also when the end was stored and only its confirmation was lost."""
+        return finish_response(lease=self.lease, ending=ending) or was_finished(self.lease)
 
     def _ending(self, response: dict[str, Any], *, is_too_large: bool) -> Ending:
         assert self._prepared is not None
@@ -304,32 +296,17 @@ class Generation:
             is_too_large=is_too_large,
         )
 
-    def _publish(self, events: list[Event], *, last: bool = False) -> None:
-        self._ended = last
-        if not self._stream:
-            if not last:
-                # Every message wakes the reader, and this one waits for the end alone.
-                return
-            events = events[-1:]
-            self._first = events[0]["sequence_number"]
-        encoded = [encode_event(event) for event in events]
-        first = self._first if not self._stream else len(self._events)
-        self._events += encoded
-        self._send(encoded, first=first, last=last)
-
-    def _send(self, events: list[EncodedEvent], *, first: int, last: bool) -> None:
-        bus.publish(
-            self.group,
-            {
-                "type": "response.events",
-                "attempt": self.lease.attempt,
-                "worker": self.lease.worker,
-                "first": first,
-                "events": events,
-                "last": last,
-                "whole": not self._stream,
-            },
-        )
+    def _publish(self, events: list[Event], *, last: bool = False, reason: str = "") -> None:
+        if not last:
+            if self._stream:  # else every message would wake a reader that waits for the end alone
+                self.told.tell([encode_event(event) for event in events])
+            return
+        if self._stream:
+            self.told.end([encode_event(event) for event in events], reason=reason)
+            return
+        end = events[-1]
+        error = self._refusal if end["type"] == "response.failed" else None
+        self.told.end([encode_event(end)], first=end["sequence_number"], error=error, reason=reason)
 
     def _age_ms(self) -> int:
         return max(0, round((self._clock.now() - self.created_at).total_seconds() * 1000))

@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import orjson
 import structlog
-from django.conf import settings
 
 from inference.types import Chunk, Finish, GenerationRequest
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded
@@ -22,8 +21,8 @@ from responses_api.streaming import (
 )
 from responses_api.streaming.chunk_record import RECORD_VERSION, decode_chunks
 
-from .end_job import end_job, tell_readers
-from .event_log import LogCursor, all_batches, decode_batch, keep_checkpoint, mark_in_progress
+from .end_job import cut_short, end_job, is_oversized, tell_readers
+from .event_log import LogCursor, all_batches, decode_batch, decoded_events, keep_checkpoint, mark_in_progress
 from .finish_response import Ending
 from .interruptions import FAULT, INTERRUPTED
 from .leases import Lease, release_as_lost, release_lease
@@ -252,8 +251,9 @@ class JobGeneration(Generation):
         return [], False
 
     def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
+        """After the events that are kept, which are what readers have seen."""
         self._rest = []
-        return super()._failed(message, usage=usage)
+        return cut_short(self._row, decoded_events(all_batches(self._row.pk)), message=message, usage=usage)
 
     def _store(self, response: dict[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
         self._last_events = [encode_event(event) for event in (*self._rest, *events)]
@@ -295,7 +295,7 @@ class JobGeneration(Generation):
     def _told(self) -> int:
         return self._log.cursor.next_event
 
-    def _publish(self, events: list[Event], *, last: bool = False) -> None:
+    def _publish(self, events: list[Event], *, last: bool = False, reason: str = "") -> None:
         """Only the end comes here: it is kept already."""
         assert last
         self.tell(self._told(), self._last_events, last=True)
@@ -303,13 +303,3 @@ class JobGeneration(Generation):
     def tell(self, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
         """Tell readers what is kept."""
         tell_readers(self.lease.public_id, first, events, last=last)
-
-    def replay(self, first: int) -> None:
-        """Readers of a job read its log."""
-
-
-def is_oversized(event: EncodedEvent) -> bool:
-    """Whether an event has more bytes than the log of a job may keep."""
-    limit: int = settings.RESPONSES_EVENTS_MAX_BYTES
-    # A character has at most four bytes.
-    return 4 * len(event[1]) > limit and len(event[1].encode()) > limit

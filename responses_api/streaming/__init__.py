@@ -4,7 +4,7 @@ from responses_api.streaming.answer_writer import AnswerWriter
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.compaction import CompactionBuilder
 from responses_api.streaming.events import EncodedEvent, Event, Fault, IncompleteReason, Outcome
-from responses_api.streaming.failure import SeenStream, failure_events
+from responses_api.streaming.failure import SeenStream, failure_events, terminal_events
 from responses_api.streaming.sse import DONE, PING, encode, encode_event, frame
 
 __all__ = [
@@ -23,4 +23,5 @@ __all__ = [
     "encode_event",
     "failure_events",
     "frame",
+    "terminal_events",
 ]

@@ -58,6 +58,7 @@ class ResponseBuilder:
         self._open_item: OpenItem | None = None
         self._early_logprobs: list[Logprob] = []
         self._ended = False
+        self._before_end: tuple[int, dict[str, Any], OpenItem | None] = (0, {}, None)
 
     def start(self) -> list[Event]:
         """The events up to `response.in_progress`."""
@@ -162,12 +163,26 @@ class ResponseBuilder:
         self._check_running()
         if outcome == "failed" and error is None:
             raise ValueError("A failed response needs an error.")
+        self._before_end = (self._next_number, dict(self._response), self._open_item)
         events = self._close_item(cut=outcome != "completed" or isinstance(self._open_item, ToolCallItem))
         if outcome == "completed" and self._answers and not any(item["type"] in ANSWERS for item in self._output):
             events += self._open(MessageItem(self._item_events("msg_", in_part=True))) + self._close_item(cut=False)
         self._response |= {"status": outcome, "usage": json_copy(dict(usage)) if usage is not None else None}
         self._ended = True
         return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
+
+    def fail_instead(self, error: Fault, *, usage: Mapping[str, Any] | None = None) -> list[Event]:
+        """Another end than `finish` has given, which can't be stored and was not told.
+
+        What was open ends as cut, and the output stays empty, for nothing of it is kept.
+        """
+        if not self._ended:
+            raise RuntimeError("The stream has not ended.")
+        self._next_number, response, item = self._before_end
+        events = item.close("incomplete") if item is not None else []
+        self._output = []
+        self._response = response | {"status": "failed", "usage": json_copy(dict(usage)) if usage is not None else None}
+        return events + self._ending("failed", completed_at=None, reason="max_output_tokens", error=error)
 
     def snapshot(self) -> dict[str, Any]:
         """The object as it would be stored if the stream stopped now: a value of its own."""

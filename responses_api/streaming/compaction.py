@@ -28,6 +28,10 @@ class CompactionBuilder:
             return [_event("response.compacted", {**self._answer, "usage": dict(usage)})]
         return [_event("response.failed", {"status": "failed", "error": dict(error)})]
 
+    def fail_instead(self, error: Fault, *, usage: Mapping[str, Any] | None = None) -> list[Event]:
+        """Why there is no answer, though there was to be one."""
+        return self.finish("failed", usage=usage or {}, error=error)
+
     def snapshot(self) -> dict[str, Any]:
         """What is kept: how it ended, and nothing of the content."""
         return {"status": self._status, "output": []}

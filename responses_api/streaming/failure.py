@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from responses_api.streaming.builder import ResponseBuilder
+from responses_api.streaming.builder import CANCELLED, ResponseBuilder
 from responses_api.streaming.events import EncodedEvent, Event, Fault
 
 DELTAS = (
@@ -29,6 +29,19 @@ def failure_events(created: Mapping[str, Any], *, sequence_number: int, message:
         {"type": "error", "sequence_number": sequence_number, **fault, "param": None},
         {"type": "response.failed", "sequence_number": sequence_number + 1, "response": failed},
     ]
+
+
+def terminal_events(response: Mapping[str, Any], *, sequence_number: int) -> list[Event]:
+    """The last events of the stream of a response that has ended, from the object alone."""
+    if response["status"] == "failed":
+        fault = {**response["error"], "param": None}
+        return [
+            {"type": "error", "sequence_number": sequence_number, **fault},
+            {"type": "response.failed", "sequence_number": sequence_number + 1, "response": dict(response)},
+        ]
+    if response["status"] == "cancelled":
+        return [{"type": "error", "sequence_number": sequence_number, **CANCELLED, "param": None}]
+    return [{"type": f"response.{response['status']}", "sequence_number": sequence_number, "response": dict(response)}]
 
 
 class SeenStream:

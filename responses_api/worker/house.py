@@ -16,6 +16,7 @@ from responses_api.services.recover_jobs import orphaned_jobs, overdue_jobs, rec
 from responses_api.services.run_generation import Generation
 from responses_api.services.sweep import sweep
 
+from .ended_streams import EndedStreams
 from .hosted_models import ModelHost
 
 log = structlog.get_logger(__name__)
@@ -25,6 +26,7 @@ class Holder(Protocol):
     """A worker, as its house knows it."""
 
     id: str
+    ended: EndedStreams
 
     def live(self) -> list[Generation]: ...
 
@@ -42,7 +44,7 @@ class House:
         beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE
         self._heartbeat = Periodic("worker-heartbeat", self._renew, self._announce, seconds=beat, own_connection=True)
         # What a lease's holder has to look after until it lets go.
-        self._watch = Periodic("worker-watch", self._look_after, publish_counts, seconds=beat)
+        self._watch = Periodic("worker-watch", worker.ended.forget_old, self._look_after, publish_counts, seconds=beat)
         # What may be left to other workers.
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, self._wake, seconds=beat),

@@ -4,7 +4,6 @@ import asyncio
 import queue
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -36,6 +35,7 @@ from responses_api.services.run_generation import Generation
 from responses_api.services.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
 from responses_api.streaming import EncodedEvent
 
+from .ended_streams import EndedStreams
 from .hosted_models import ModelHost
 from .house import House
 from .log_writer import JobLog, LogWriter
@@ -43,9 +43,8 @@ from .log_writer import JobLog, LogWriter
 log = structlog.get_logger(__name__)
 
 CLAIM_BATCH = 8
-KEEP_ENDED = 256
-"""Ended generations whose events can still be asked for."""
 SHUTDOWN_SECONDS = 10
+NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
 
 
 class Interrupted(Exception):
@@ -60,7 +59,7 @@ class GenerationWorker:
         self._lock = threading.Lock()
         self._runs: dict[int, Generation] = {}
         self._by_request: dict[str, Generation] = {}
-        self._ended: OrderedDict[str, Generation] = OrderedDict()
+        self.ended = EndedStreams(seconds=settings.RESPONSES_LEASE_SECONDS)
         self._chunks: queue.SimpleQueue[list[Chunk] | None] = queue.SimpleQueue()
         # Threads of our own, since Celery closes the database connection around every task.
         self._claimers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="claim")
@@ -281,7 +280,9 @@ class GenerationWorker:
             log.error("worker.job_not_continued", response=run.lease.public_id)
             self._refuse(run, ServerError(NOT_CONTINUED))
         except ModelError as error:
-            self._refuse(run, Overloaded(str(error)))
+            # The reason may have paths and more of this machine's.
+            log.error("worker.model_not_loaded", model=run.model, response=run.lease.public_id, error=str(error))
+            self._refuse(run, Overloaded(NOT_LOADED))
         except DatabaseError as error:
             log.warning("worker.prepare_failed", response=run.lease.public_id, error=str(error))
             self._refuse(run, Overloaded("The server's database can't be reached at the moment. Try again."))
@@ -335,11 +336,9 @@ class GenerationWorker:
             if self._runs.get(run.lease.response) is run:
                 del self._runs[run.lease.response]
             self._by_request.pop(run.sequence_id, None)
-            if not run.is_job:
-                self._ended[run.lease.public_id] = run
-            while len(self._ended) > KEEP_ENDED:
-                self._ended.popitem(last=False)
             jobs_wait = self._jobs_wait
+        if not run.is_job:
+            self.ended.keep(run.lease.public_id, run.told)
         if jobs_wait:
             self.wake()
 
@@ -500,9 +499,8 @@ class GenerationWorker:
                 model.engine.forget(scope)
 
     def _resend(self, public_id: str, first: int) -> None:
-        with self._lock:
-            run = self._ended.get(public_id)
-            if run is None:
-                run = next((run for run in self._runs.values() if run.lease.public_id == public_id), None)
-        if run is not None:
-            run.replay(first)
+        told = self.ended.find(public_id)
+        if told is None:
+            told = next((run.told for run in self.live() if run.lease.public_id == public_id and not run.is_job), None)
+        if told is not None:
+            told.replay(first)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from openai import APIStatusError, BadRequestError, InternalServerError, NotFoundError
+from openai import APIStatusError, BadRequestError, NotFoundError
 
 from .conftest import running
 from .server import LiveServer
@@ -89,8 +89,9 @@ def test_an_answer_too_large_to_store_fails(limited: LiveServer) -> None:
     """The stream says so, and what is kept has no output; whoever waits for the whole is told too."""
     asked: dict[str, Any] = {"model": MODEL, "input": "[[tokens: 19000]]"}
     with limited.client().responses.create(**asked, stream=True) as events:
-        last = list(events)[-1]
+        *_, closed, _, last = events
     assert last.type == "response.failed"
+    assert (closed.type, closed.item.status) == ("response.output_item.done", "incomplete")
     assert last.response.output == []
     assert last.response.usage is not None
     assert last.response.usage.output_tokens > 1000
@@ -98,8 +99,10 @@ def test_an_answer_too_large_to_store_fails(limited: LiveServer) -> None:
     assert (kept.status, kept.output) == ("failed", [])
     assert kept.error is not None
     assert "RESPONSES_ENTRY_MAX_BYTES" in kept.error.message
-    with pytest.raises(InternalServerError, match="RESPONSES_ENTRY_MAX_BYTES"):
+    with pytest.raises(APIStatusError, match="RESPONSES_ENTRY_MAX_BYTES") as refused:
         limited.client().responses.create(**asked)
+    assert refused.value.status_code == 413
+    assert refused.value.response.headers["x-should-retry"] == "false"
     with pytest.raises(BadRequestError, match="failed"):
         limited.client().responses.create(model=MODEL, input="go on", previous_response_id=kept.id)
 

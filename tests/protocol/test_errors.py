@@ -68,3 +68,10 @@ def test_ids_in_parameters_and_routes_are_named() -> None:
     assert errors.PreviousResponseNotFound.for_id("resp_x").param == "previous_response_id"
     assert errors.ModelNotFound.for_name("gpt").param == "model"
     assert "'resp_x'" in errors.NotFound.response("resp_x").message
+
+
+def test_what_need_not_be_tried_again_names_no_time_to_do_so() -> None:
+    """One of the two headers."""
+    assert errors.InsufficientQuota("Spent.").headers == {"x-should-retry": "false"}
+    assert errors.RateLimited("Too large.", headers=errors.NO_RETRY).headers == {"x-should-retry": "false"}
+    assert errors.EntryTooLarge("Too large.").headers == {"x-should-retry": "false"}

@@ -49,9 +49,10 @@ def worker(settings: Any) -> Iterator[GenerationWorker]:
     found.stop()
 
 
-def queue(text: str, *, background: bool = False) -> str:
+def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True) -> str:
     """A waiting row; the id of its response."""
-    payload = {"input": text, "background": True} if background else {"input": text, "stream": True}
+    kind = {"background": True} if background else {"stream": stream}
+    payload = {"input": text, "store": store, **kind}
     public_id = new_response_id()
     create_response(
         caller=Caller(project=default_project()),
@@ -176,7 +177,7 @@ def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: list[t
     while worker._runs or worker._by_request:
         assert time.monotonic() < deadline, "an ended response is held on to"
         time.sleep(0.02)
-    assert set(worker._ended) == set(ids)
+    assert all(public_id in worker.ended for public_id in ids)
 
 
 def test_owners_that_are_gone_are_forgotten(worker: GenerationWorker) -> None:

@@ -1,0 +1,184 @@
+"""How responses end when their end goes wrong: told once, closed, and not held on to."""
+
+import gc
+import time
+import weakref
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pytest
+from django.db import OperationalError
+
+from responses_api import bus
+from responses_api.bus.relayed_errors import error_from_wire
+from responses_api.errors import EntryTooLarge
+from responses_api.models import Response
+from responses_api.services import run_generation
+from responses_api.services.event_log import all_batches, decoded_events
+from responses_api.services.finish_response import finish_response
+from responses_api.services.leases import Lease
+from responses_api.services.run_generation import Generation
+from responses_api.services.told_events import KEPT_BYTES, ToldEvents
+from responses_api.worker.ended_streams import EndedStreams
+from responses_api.worker.runtime import GenerationWorker
+from tests.streaming.streams import check_grammar
+
+from .test_runtime import heard, queue, wait_until_none_is_active, worker
+
+__all__ = ["heard", "worker"]
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+Heard = list[tuple[str, dict[str, Any]]]
+
+
+def events_of(heard: Heard, public_id: str) -> list[dict[str, Any]]:
+    """All events that the readers of a response were told."""
+    messages = [message for group, message in heard if group == bus.response_group(public_id)]
+    return [orjson.loads(text) for message in messages for _, text in message["events"]]
+
+
+def wait_until_ended(worker: GenerationWorker) -> None:
+    wait_until_none_is_active()
+    deadline = time.monotonic() + 10
+    while worker._runs:
+        assert time.monotonic() < deadline, "a response does not end"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("background", [False, True])
+def test_an_answer_too_large_to_store_closes_its_items_first(
+    worker: GenerationWorker, heard: Heard, settings: Any, *, background: bool
+) -> None:
+    """As incomplete, with the text that was told; the object that is kept has no output."""
+    settings.RESPONSES_ENTRY_MAX_BYTES = 5000
+    public_id = queue("[[tokens: 1500]]", background=background)
+    worker.wake(background=background)
+    wait_until_ended(worker)
+    events = events_of(heard, public_id)
+    if background:
+        events = decoded_events(all_batches(Response.objects.get(public_id=public_id).pk))
+    check_grammar(events)
+    done, error, failed = events[-3:]
+    assert (done["type"], done["item"]["status"]) == ("response.output_item.done", "incomplete")
+    assert done["item"]["content"][0]["text"] == "".join(
+        event["delta"] for event in events if event["type"] == "response.output_text.delta"
+    )
+    assert (error["type"], failed["type"]) == ("error", "response.failed")
+    assert failed["response"]["output"] == []
+    assert [event["sequence_number"] for event in events] == list(range(len(events)))
+
+
+def test_an_event_too_large_for_a_jobs_log_closes_its_item_first(
+    worker: GenerationWorker, heard: Heard, settings: Any
+) -> None:
+    """Without its text, which the log can't keep."""
+    settings.RESPONSES_EVENTS_MAX_BYTES = 4000
+    public_id = queue("[[tokens: 1500]]", background=True)
+    worker.wake(background=True)
+    wait_until_ended(worker)
+    done, error, failed = events_of(heard, public_id)[-3:]
+    assert (done["type"], done["item"]["status"], done["item"]["content"]) == (
+        "response.output_item.done",
+        "incomplete",
+        [],
+    )
+    assert (error["type"], failed["type"]) == ("error", "response.failed")
+    assert Response.objects.get(public_id=public_id).status == "failed"
+
+
+def test_who_waits_for_the_whole_object_is_told_that_it_was_too_large(
+    worker: GenerationWorker, heard: Heard, settings: Any
+) -> None:
+    """By an error that says 413, and that it need not try again."""
+    settings.RESPONSES_ENTRY_MAX_BYTES = 5000
+    public_id = queue("[[tokens: 1500]]", stream=False)
+    worker.wake()
+    wait_until_ended(worker)
+    (message,) = [message for group, message in heard if group == bus.response_group(public_id)]
+    error = error_from_wire(message["error"])
+    assert isinstance(error, EntryTooLarge)
+    assert error.headers["x-should-retry"] == "false"
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, heard: Heard, *, store: bool) -> None:
+    """It was stored, though the worker's connection broke before it knew."""
+    tries: list[bool] = []
+
+    def break_after_the_first(**arguments: Any) -> bool:
+        stored = finish_response(**arguments)
+        tries.append(stored)
+        if len(tries) == 1:
+            raise OperationalError("server closed the connection unexpectedly")
+        return stored
+
+    with patch.object(run_generation, "finish_response", break_after_the_first):
+        public_id = queue("hello", store=store)
+        worker.wake()
+        wait_until_ended(worker)
+    assert tries == [True, False]
+    assert events_of(heard, public_id)[-1]["type"] == "response.completed"
+
+
+def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard) -> None:
+    """Of a generation only the events stay, while its reader may ask for them again."""
+    made: list[weakref.ref[Generation]] = []
+    take = worker._take
+
+    def watched(row: Response) -> Generation:
+        run = take(row)
+        made.append(weakref.ref(run))
+        return run
+
+    with patch.object(worker, "_take", watched):
+        ids = [queue("x" * 100_000, store=False) for _ in range(8)]
+        worker.wake()
+        wait_until_ended(worker)
+    gc.collect()
+    assert len(made) == 8
+    # A thread of a pool may hold what it did last until it does something else.
+    assert sum(run() is not None for run in made) <= 4
+    assert worker.ended.memory < 8 * 100_000
+    deadline = time.monotonic() + 10
+    while any(public_id in worker.ended for public_id in ids):
+        assert time.monotonic() < deadline, "events are kept that nobody asks for any more"
+        time.sleep(0.1)
+    assert worker.ended.memory == 0
+
+
+LEASE = Lease(response=1, public_id="resp_1", worker="worker_1", attempt=1)
+
+
+def test_a_reader_that_is_too_far_behind_is_told_so(heard: Heard) -> None:
+    """What it asks for is not kept any more; the latest events are."""
+    told = ToldEvents(LEASE, whole=False)
+    events = [("response.output_text.delta", f'{{"n": {number}}}' + "x" * 100_000) for number in range(100)]
+    for event in events:
+        told.tell([event])
+    assert told.memory <= KEPT_BYTES
+    heard.clear()
+    told.replay(0)
+    assert [message["type"] for _, message in heard] == ["response.behind"]
+    heard.clear()
+    told.replay(90)
+    assert [event for _, message in heard for event in message["events"]] == events[90:]
+    assert not any(message["last"] for _, message in heard)
+    heard.clear()
+    told.end([("response.completed", "{}")])
+    told.replay(100)
+    assert [(message["first"], message["last"]) for _, message in heard] == [(100, True), (100, True)]
+
+
+def test_the_events_of_ended_responses_are_bounded_in_bytes() -> None:
+    """The oldest go first."""
+    ended = EndedStreams(seconds=60)
+    with patch.object(bus, "publish"):
+        for number in range(40):
+            told = ToldEvents(LEASE, whole=True)
+            told.end([("response.completed", "x" * (1 << 20))], first=5)
+            ended.keep(f"resp_{number}", told)
+    assert ended.memory <= 16 << 20
+    assert "resp_39" in ended
+    assert "resp_0" not in ended
