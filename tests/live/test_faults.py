@@ -1,16 +1,33 @@
 """Short versions of the scripts in tests/faults: `make faults` has the long ones."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
 
 from tests.faults.cancel import BATCH, cancel_case
 from tests.faults.cases import Case
 from tests.faults.fencing import check_dates, frozen_case
 from tests.faults.kill import kill_case
-from tests.faults.places import PLACES, Missing, Place, redis_place, wrong_clocks
+from tests.faults.places import (
+    PLACES,
+    Missing,
+    Place,
+    database,
+    own_redis,
+    redis_place,
+    started,
+    team,
+    wrong_clocks,
+)
 from tests.faults.poison import poison_case
+from tests.faults.work import MODEL
+
+from .server import embedded
 
 pytestmark = pytest.mark.timeout(400)  # workers are started again and again
 
@@ -71,3 +88,61 @@ def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
     """After three losses."""
     with opened("embedded", tmp_path) as place:
         check(poison_case(place))
+
+
+@pytest.mark.parametrize("shape", ["redis"])
+def test_a_process_whose_first_request_finds_no_broker_recovers(shape: str, tmp_path: Path) -> None:
+    """503 as long as the broker is away, on every route that needs it; then answers and streams as ever."""
+    with database() as url, own_redis() as redis:
+        server = team(tmp_path, redis.url, url, web=1, workers=1)
+        with started(Place(name="PostgreSQL + Redis", server=server, database_url=url)), server.http() as http:
+            redis.stop()
+            for path in ("responses", "responses/input_tokens", "responses"):
+                answer = http.post(path, json={"model": MODEL, "input": "hello"})
+                assert (answer.status_code, answer.json()["error"]["code"]) == (503, "server_overloaded")
+            redis.start()
+            deadline = time.monotonic() + 20
+            while http.post("responses/input_tokens", json={"model": MODEL, "input": "hello"}).status_code != 200:
+                assert time.monotonic() < deadline, "the process does not recover"
+                time.sleep(0.2)
+            answer = http.post("responses", json={"model": MODEL, "input": "[[tokens: 50]][[slow: 0.05]]"})
+            assert answer.json()["status"] == "completed"
+            counted = place_rows(url, "SELECT COUNT(*) FROM responses_api_process WHERE kind = 'web'")
+            assert counted == [(1,)]
+
+
+def test_connections_that_all_wait_delay_no_heartbeat(postgres_url: str, tmp_path: Path) -> None:
+    """New requests wait for a lock and hold all threads and connections that they may; a stream and a job go on."""
+    server = embedded(
+        tmp_path, DATABASE_URL=postgres_url, RESPONSES_LEASE_SECONDS="1.5", RESPONSES_DATABASE_CONNECTIONS="6"
+    )
+    with started(Place(name="PostgreSQL embedded", server=server, database_url=postgres_url)), server.http() as http:
+        job = http.post("responses", json={"input": "[[tokens: 200]][[slow: 0.05]]", "background": True}).json()["id"]
+        slow = {"input": "[[tokens: 100]][[slow: 0.05]]", "stream": True}
+        with http.stream("POST", "responses", json=slow) as stream, psycopg.connect(postgres_url) as other:
+            lines = stream.iter_lines()
+            assert next(lines) == "event: response.created"
+            other.execute("LOCK TABLE responses_api_apikey IN ACCESS EXCLUSIVE MODE")
+            with ThreadPoolExecutor(16) as clients:
+                asked = [clients.submit(http.post, "responses", json={"input": "hello"}) for _ in range(16)]
+                time.sleep(4)  # more than two leases
+                rows = place_rows(
+                    postgres_url,
+                    "SELECT COUNT(*) FROM responses_api_process WHERE heartbeat_at > NOW() - INTERVAL '1.5 seconds'",
+                )
+                held = place_rows(
+                    postgres_url,
+                    f"SELECT attempt, lease_until > NOW() FROM responses_api_response WHERE public_id = '{job}'",
+                )
+                other.rollback()
+                assert {answer.result().status_code for answer in asked} <= {200, 503}
+            kinds = [line.removeprefix("event: ") for line in lines if line.startswith("event: ")]
+    assert rows == [(2,)]
+    assert held == [(1, True)]
+    assert kinds[-1] == "response.completed"
+
+
+def place_rows(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """What a query of a PostgreSQL database finds."""
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement).fetchall()  # type: ignore[call-overload]
