@@ -224,6 +224,12 @@ class Environment:
         64 * MIB,
         "Largest request body; a larger one is answered 413.",
     )
+    body_max_values: int = _setting(
+        "RESPONSES_BODY_MAX_VALUES",
+        kinds.integer(1000),
+        300_000,
+        "Most JSON values in a request body, counted by its commas and opening brackets; more are answered 413.",
+    )
     bodies_max_bytes: int = _setting(
         "RESPONSES_BODIES_MAX_BYTES",
         kinds.byte_count(1024),

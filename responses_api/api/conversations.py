@@ -5,7 +5,6 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.errors import ApiError
 from responses_api.protocol import list_envelope, parse_list_query, refuse_query
 from responses_api.protocol.conversations import (
     deleted_conversation,
@@ -27,17 +26,13 @@ from responses_api.services.edit_conversation_items import add_conversation_item
 from responses_api.services.touch_store import touch_conversation
 
 from .endpoint import Endpoint
-from .request_scope import BODY, parse_body
+from .request_scope import payload
 from .views import arguments, caller
 
 
 def body(request: Request) -> Any:
-    """The request's JSON value. No body is an empty object."""
-    scope = request._request.scope  # type: ignore[attr-defined]
-    value = parse_body(scope[BODY]) if scope[BODY] else {}
-    if isinstance(value, ApiError):
-        raise value
-    return value
+    """The request's JSON value. Raises what made it unreadable."""
+    return payload(request._request.scope)  # type: ignore[attr-defined]
 
 
 class ConversationsView(Endpoint):

@@ -4,17 +4,12 @@ from collections.abc import Iterable, MutableMapping
 from typing import Any, cast
 from urllib.parse import parse_qsl
 
-import orjson
-
-from responses_api.errors import ApiError, InvalidJson
+from responses_api.errors import ApiError
 
 REQUEST_ID = "responses_api.request_id"
 CALLER = "responses_api.caller"
-BODY = "responses_api.body"
 HELD = "responses_api.held"
 PAYLOAD = "responses_api.payload"
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 Scope = MutableMapping[str, Any]
 
@@ -32,18 +27,9 @@ def query_pairs(scope: Scope) -> list[tuple[str, str]]:
     return parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
 
 
-def parse_body(body: bytes) -> Any:
-    """The JSON value of a body; or an :class:`InvalidJson`, which whoever answers raises after authentication."""
-    try:
-        return orjson.loads(body.removeprefix(BYTE_ORDER_MARK))
-    except orjson.JSONDecodeError as error:
-        return InvalidJson(f"The body is not valid JSON: {error}. Send a JSON object, encoded as UTF-8.")
-
-
 def forget_body(scope: Scope) -> None:
     """Let go of the body of a request that has been admitted: the answer may take long, and needs it no more."""
     scope.pop(PAYLOAD, None)
-    scope.pop(BODY, None)
     held = scope.pop(HELD, None)
     if held is not None:
         held.release()

@@ -3,8 +3,8 @@
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 from django.conf import settings
 
@@ -13,6 +13,7 @@ from responses_api.errors import Overloaded, RateLimited, RequestTimeout, Reques
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]
+T = TypeVar("T")
 
 RETRY_SECONDS = 5
 STEP_BYTES = 1 << 20
@@ -144,6 +145,25 @@ async def read_body(receive: Receive, held: Held, limit: int) -> bytes:
             return b"".join(parts)
 
 
+async def while_connected(work: Coroutine[Any, Any, T], receive: Receive) -> T:
+    """The result of ``work`` upon a body that has been read; a client that leaves cancels it. Raises ClientLeft."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(client_left(receive))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        raise ClientLeft
+    finally:
+        working.cancel()
+        leaving.cancel()
+
+
+async def client_left(receive: Receive) -> None:
+    """Return when the client has closed the connection."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 def too_large(limit: int) -> RequestTooLarge:
     """The 413 for a body."""
     return RequestTooLarge(f"The request body is larger than the {limit} bytes that this server accepts. Send less.")
@@ -156,8 +176,7 @@ def replay(body: bytes, receive: Receive) -> Receive:
     async def replayed() -> Message:
         if pending:
             return pending.pop()
-        while (message := await receive())["type"] != "http.disconnect":
-            pass
-        return message
+        await client_left(receive)
+        return {"type": "http.disconnect"}
 
     return replayed

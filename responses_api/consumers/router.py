@@ -18,9 +18,9 @@ from django.http.request import split_domain_port, validate_host
 from django.urls import Resolver404, ResolverMatch, resolve
 
 from responses_api.api.admission import identify
+from responses_api.api.body_value import INLINE_BYTES, parse_body, parsed_body
 from responses_api.api.exceptions import as_api_error
 from responses_api.api.request_scope import (
-    BODY,
     CALLER,
     HELD,
     PAYLOAD,
@@ -28,7 +28,6 @@ from responses_api.api.request_scope import (
     Scope,
     forget_body,
     header,
-    parse_body,
     query_pairs,
 )
 from responses_api.api.views import ResponsesView, ResponseView
@@ -37,7 +36,18 @@ from responses_api.errors import ApiError, InvalidRequest
 from responses_api.ids import new_id
 from responses_api.services.database_threads import in_database_thread
 
-from .bodies import ClientLeft, Held, Message, Receive, has_body, read_body, refuse_large, refuse_unreadable, replay
+from .bodies import (
+    ClientLeft,
+    Held,
+    Message,
+    Receive,
+    has_body,
+    read_body,
+    refuse_large,
+    refuse_unreadable,
+    replay,
+    while_connected,
+)
 from .cors import answer_preflight, is_preflight, with_cors
 from .request_count import counted
 
@@ -95,7 +105,8 @@ class ApiRouter:
             return
         try:
             await self._read(scope, receive, view)
-            streams = isinstance(payload := scope.get(PAYLOAD), dict) and payload.get("stream") is True
+            payload = scope[PAYLOAD] if view is ResponsesView else None
+            streams = isinstance(payload, dict) and payload.get("stream") is True
             del payload
             application = self._stream if streams else self._django
             await application(scope, replay(b"", receive), send)
@@ -103,14 +114,18 @@ class ApiRouter:
             forget_body(scope)
 
     async def _read(self, scope: Scope, receive: Receive, view: Any) -> None:
-        """Leave the body in the scope, and of a create request the value in it."""
+        """Leave the value of the body in the scope. But for a create request, no body is an empty object."""
         if has_body(scope):
             refuse_unreadable(scope)
             refuse_large(scope, settings.RESPONSES_BODY_MAX_BYTES)
         held = scope[HELD] = Held(scope[CALLER].name)
-        scope[BODY] = await read_body(receive, held, settings.RESPONSES_BODY_MAX_BYTES)
-        if view is ResponsesView:
-            scope[PAYLOAD] = parse_body(scope.pop(BODY))
+        body = await read_body(receive, held, settings.RESPONSES_BODY_MAX_BYTES)
+        if not body and view is not ResponsesView:
+            scope[PAYLOAD] = {}
+        elif len(body) <= INLINE_BYTES:
+            scope[PAYLOAD] = parse_body(body)
+        else:
+            scope[PAYLOAD] = await while_connected(parsed_body(body), receive)
 
     async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and unknown addresses. Only the admin's forms have a body that is read."""

@@ -21,6 +21,7 @@ from responses_api.services.follow_job import ReadingStopped, job_to_stream, pla
 from responses_api.services.follow_response import Follower
 from responses_api.streaming import DONE, PING, EncodedEvent, frame
 
+from .bodies import client_left
 from .router import send_error
 
 HEADERS = [
@@ -131,9 +132,3 @@ class RetrievedStreamConsumer(EventStreamConsumer):
             await send_error(self.base_send, as_api_error(error))
             return
         await self.send_job(caller, response_id, find)
-
-
-async def client_left(receive: Any) -> None:
-    """Return when the client has closed the connection."""
-    while (await receive())["type"] != "http.disconnect":
-        pass

@@ -153,6 +153,7 @@ RESPONSES_ASSEMBLY_MAX_BYTES = env.assembly_max_bytes
 RESPONSES_ISOLATION = env.isolation
 RESPONSES_CONVERSATION_STORE_TTL_SECONDS = env.conversation_store_ttl_seconds
 RESPONSES_BODY_MAX_BYTES = env.body_max_bytes
+RESPONSES_BODY_MAX_VALUES = env.body_max_values
 RESPONSES_BODIES_MAX_BYTES = env.bodies_max_bytes
 RESPONSES_BODIES_MAX_BYTES_PER_KEY = env.bodies_max_bytes_per_key
 RESPONSES_READ_TIMEOUT_SECONDS = env.read_timeout_seconds

@@ -52,6 +52,25 @@ def test_a_body_that_is_no_json(http: httpx.Client, body: bytes) -> None:
     check_envelope(answer, 400, "invalid_json")
 
 
+@pytest.mark.parametrize("path", ["/responses", "/responses/input_tokens", "/responses/compact", "/conversations"])
+def test_a_body_of_too_many_values(http: httpx.Client, path: str) -> None:
+    """Each would take fifty times its bytes in memory: they are counted before they are made."""
+    body = b'{"model": "m", "input": [' + b"[]," * 200_000 + b"[]]}"
+    error = check_envelope(http.post(path, content=body, headers=JSON), 413, "request_too_large")
+    assert "RESPONSES_BODY_MAX_VALUES" in error["message"]
+
+
+def test_a_byte_order_mark_is_passed_over(http: httpx.Client) -> None:
+    answer = http.post("/responses", content=b'\xef\xbb\xbf{"input": "a"}', headers=JSON)
+    assert answer.status_code == 200
+
+
+def test_a_long_body_that_is_no_json_names_the_place(http: httpx.Client) -> None:
+    body = b'{"input": "' + b"a" * 2_000_000 + b'", nul}'
+    error = check_envelope(http.post("/responses", content=body, headers=JSON), 400, "invalid_json")
+    assert "near byte 2000014" in error["message"]
+
+
 REFUSED: list[tuple[dict[str, Any], str | None, str | None]] = [
     ({"input": 5}, "invalid_value", "input"),
     ({"input": [{"role": "user", "content": 7}]}, "invalid_value", "input[0].content"),

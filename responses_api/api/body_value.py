@@ -1,0 +1,43 @@
+"""The JSON value of a request body: of a large one read on threads of their own, in steps."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from django.conf import settings
+
+from responses_api.errors import ApiError
+from responses_api.protocol.json_reader import ReadingLimits, read_json
+
+INLINE_BYTES = 1 << 16
+"""A body of so many bytes takes a few milliseconds at most and is read on the event loop."""
+
+_threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="bodies")
+
+
+class CallerLeft(Exception):
+    """Nobody waits for the value any more."""
+
+
+def parse_body(body: bytes, between: Callable[[], None] = lambda: None) -> Any:
+    """The JSON value of a body; or the :class:`ApiError` that says why there is none."""
+    try:
+        return read_json(body, limits=ReadingLimits(max_values=settings.RESPONSES_BODY_MAX_VALUES), between=between)
+    except ApiError as error:
+        return error
+
+
+async def parsed_body(body: bytes) -> Any:
+    """The same for the event loop, which waits for no large body. The reading ends when the caller is cancelled."""
+    left = threading.Event()
+
+    def between() -> None:
+        if left.is_set():
+            raise CallerLeft
+
+    try:
+        return await asyncio.get_running_loop().run_in_executor(_threads, parse_body, body, between)
+    finally:
+        left.set()
