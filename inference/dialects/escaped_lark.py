@@ -8,9 +8,13 @@ is that of the grammar's rules; a grammar that can't be rewritten is refused, ne
 import ast
 import json
 import re
+from functools import lru_cache
 
 from inference.dialects.lark import literal
 
+_MOST_QUOTED = 40
+_LARGEST = 1 << 20
+"""Characters of a rewritten grammar: a set of one letter may become a hundred, and so much no decoder takes."""
 _SPECIAL = ['"', "\\", *map(chr, range(32))]
 _PLAIN_ONLY = r"[^\"\\\x00-\x1f]"
 _COMMON = {
@@ -24,19 +28,21 @@ _COMMON = {
 """What `%import common.…` brings."""
 _TOKEN = re.compile(
     r"""(?P<range>"(?:\\.|[^"\\])"\s*\.\.\s*"(?:\\.|[^"\\])")
-    |(?P<string>"(?:\\.|[^"\\\n])*"i?)
+    |(?P<string>"(?:\\.|[^"\\\n])*+(?:"i?|(?P<open_string>)))
     |(?P<comment>//[^\n]*|\#[^\n]*)
-    |(?P<regex>/(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n\[])+/[a-z]*)
+    |(?P<regex>/(?:\\.|\[(?:\\.|[^\]\\])*+(?:\]|(?P<open_set>))|[^/\\\n\[])++(?:/[a-z]*|(?P<open_regex>)))
     |(?P<import>%import[ \t]+common(?:\.(?P<name>\w+)(?:[ \t]*->[ \t]*(?P<alias>\w+))?|[ \t]*\((?P<names>[\w, \t]+)\)))
     |(?P<optional>[\[\]])
-    |(?P<never>~(?![0-9])|%\w+|[@<&]|\{[^}]*\}\s*:)
+    |(?P<never>~(?![0-9])|%\w+|[@<&]|\{[^{}]*+\}\s*:)
     |(?P<terminal>(?<!\w)_?[A-Z][A-Z0-9_]*(?:\.[0-9]+(?=\s*:))?)""",
     re.VERBOSE,
 )
+"""What never closes is matched too, and refused: so no place is read twice, and reading is linear."""
 _ATOM = re.compile(
     r"""(?P<group>\(\?(?P<flags>[a-z]*(?:-[a-z]+)?):|\((?!\?))
     |(?P<close>\))
-    |(?P<set>\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[pP]\{\w+\}|.)|\.)
+    |(?P<open>\[(?!\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*+\]))
+    |(?P<set>\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*+\]|\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|[pP]\{\w+\}|.)|\.)
     |(?P<count>(?:\{[0-9]+(?:,[0-9]*)?\}|[*+?])\??)
     |(?P<or>\|)
     |(?P<never>[\^$]|\(\?)
@@ -51,7 +57,14 @@ class Unenforceable(ValueError):
 
 def escaped_lark(definition: str) -> str:
     """The grammar for the same text with the escapes of a JSON string. Raises Unenforceable."""
-    return _TOKEN.sub(_rewritten, definition)
+    parts, size, end = list[str](), 0, 0
+    for match in _TOKEN.finditer(definition):
+        part = definition[end : match.start()] + _rewritten(match)
+        parts.append(part)
+        size, end = size + len(part), match.end()
+        if size > _LARGEST:
+            raise _too_large()
+    return "".join((*parts, definition[end:]))
 
 
 def _refuse(what: str) -> Unenforceable:
@@ -60,8 +73,14 @@ def _refuse(what: str) -> Unenforceable:
     )
 
 
+def _too_large() -> Unenforceable:
+    return Unenforceable("The grammar is too large within the JSON in which this model writes its calls.")
+
+
 def _rewritten(match: re.Match[str]) -> str:
     text = match[0]
+    if any(match[name] is not None for name in ("open_string", "open_set", "open_regex")):
+        raise _refuse(text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}…")
     if match["import"]:
         names = [name.strip() for name in (match["names"] or match["name"]).split(",")]
         return "\n".join(f"{_as_rule(match['alias'] or name)}: {_common(name)}" for name in names)
@@ -102,9 +121,12 @@ def _letters(text: str, flag: str = "") -> str:
 
 def _expression(pattern: str, *, dot_all: bool) -> str:
     """A regular expression as the body of a rule."""
-    out, dots = [], [dot_all]  # whether a dot is a line break, too, by group
+    out, size, dots = list[str](), 0, [dot_all]  # whether a dot is a line break, too, by group
     for match in _ATOM.finditer(pattern):
-        if match["never"]:
+        size += len(out[-1]) if out else 0
+        if size > _LARGEST:
+            raise _too_large()
+        if match["never"] or match["open"]:
             raise _refuse(match[0])
         if match["group"]:
             on, _, off = (match["flags"] or "").partition("-")
@@ -124,6 +146,7 @@ def _expression(pattern: str, *, dot_all: bool) -> str:
     return re.sub(r" (?=[*+?{](?:[0-9,]+\}|$| ))", "", " ".join(out))
 
 
+@lru_cache(maxsize=256)
 def _set(atom: str, *, dot_all: bool = False) -> str:
     """One character of a set: those that JSON writes plainly, and the escapes of the others."""
     if re.match(r"\\[bBAzZG]", atom):

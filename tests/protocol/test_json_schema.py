@@ -218,6 +218,8 @@ def test_what_a_schema_says_nothing_of_is_not_made_up() -> None:
         (r"^[^\x22,]+$", "ab", 'a"b'),
         (r"^\[[^\"\]]*\]$", "[ab]", '[a"b]'),
         ("^[^,]+$", 'a"b\n', "a,b"),
+        ('^[^]"]+$', "a\\b", 'a"b'),
+        ('^[^-"]+$', "a\\b", "a-b"),
     ],
 )
 def test_a_class_that_leaves_out_a_quote_or_a_backslash_leaves_it_out(pattern: str, good: str, bad: str) -> None:
