@@ -13,9 +13,11 @@ import mlx.core as mx
 from mlx_lm.generate import BatchGenerator
 from mlx_lm.models.cache import make_prompt_cache
 
-from inference.constraints import TOO_COMPLEX, Matcher
+from inference.compiler import Compiler
+from inference.constraints import Matcher
 from inference.logits import Float32Logits, processors_for
 from inference.logprobs import Asked, Scores, Spelling, score
+from inference.masks import Masks
 from inference.model_loading import LoadedModel
 from inference.prefix_cache import PrefixCache
 from inference.sampling import sampler_for
@@ -28,6 +30,9 @@ log = logging.getLogger(__name__)
 _STARTED_AHEAD = 8
 """How many sequences may look for a prefix and count as started before their prompt is read."""
 
+
+_COMPILING_SECONDS = 0.005
+"""How long a batch that has nothing else to do waits for a constraint in one step."""
 
 _IDLE_SLICES = 3
 """How many slices' worth of short prompts are read at once while nothing is generating."""
@@ -78,23 +83,31 @@ class Batch:
         self._batch_size, self._prefill_step = batch_size, prefill_step
         self._prefix_cache = prefix_cache
         self._spelling = Spelling(loaded.new_detokenizer)
+        self._compiler, self._masks = Compiler(), Masks()
         self._reading: dict[str, _Sequence] = {}  # in order of admission
         self._generating: dict[int, _Sequence] = {}
         self._long_is_next = False
         self._generator = self._new_generator()
 
     def __len__(self) -> int:
-        return len(self._reading) + len(self._generating)
+        return len(self._compiler) + len(self._reading) + len(self._generating)
 
     def add(self, request: GenerationRequest) -> list[Chunk]:
         """Take a sequence in; its chunks, if it is refused or has nothing to go on with."""
         error = self._refusal(request)
         if error:
             return [Chunk(request_id=request.id, finish="error", error=error)]
-        try:
-            matcher = self._matcher(request)
-        except ModelError as refused:
-            return [Chunk(request_id=request.id, finish="error", error=str(refused))]
+        matcher = None
+        if request.constraint is not None:
+            if self._loaded.vocabulary is None:
+                error = "The tokenizer of this model can't be used for constraints."
+                return [Chunk(request_id=request.id, finish="error", error=error)]
+            matcher = self._compiler.add(request, request.constraint, self._loaded.vocabulary)
+            if matcher is None:
+                return []
+        return self._begin(request, matcher)
+
+    def _begin(self, request: GenerationRequest, matcher: Matcher | None) -> list[Chunk]:
         limit = min(request.max_tokens, self._context_length - len(request.prompt)) - len(request.generated)
         sequence = _Sequence(request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher)
         ended = sequence.ended
@@ -105,6 +118,8 @@ class Batch:
 
     def cancel(self, request_id: str) -> list[Chunk]:
         """End a sequence now, keeping what it computed in the prefix cache; its final chunk, if it is here."""
+        if self._compiler.cancel(request_id):
+            return [Chunk(request_id=request_id, finish="cancelled")]
         sequence = self._reading.pop(request_id, None)
         if sequence is not None:
             if sequence.cache is not None:
@@ -122,7 +137,8 @@ class Batch:
 
     def step(self) -> list[Chunk]:
         """Read a slice of prompts and decode one token of every generating sequence."""
-        chunks = self._start()
+        chunks = self._take_compiled()
+        chunks += self._start()
         chunks += self._read()
         if self._generating:
             try:
@@ -135,17 +151,20 @@ class Batch:
         return chunks
 
     def close(self) -> None:
+        self._compiler.close()
+        self._masks.close()
         self._generator.close()
 
-    def _matcher(self, request: GenerationRequest) -> Matcher | None:
-        if request.constraint is None:
-            return None
-        if self._loaded.vocabulary is None:
-            raise ModelError("The tokenizer of this model can't be used for constraints.")
-        matcher = self._loaded.vocabulary.matcher(request.constraint)
-        if request.generated and matcher.advance_while_allowed(request.generated) < len(request.generated):
-            raise ModelError("The answer that is to be continued breaks its constraint.")
-        return matcher
+    def _take_compiled(self) -> list[Chunk]:
+        if len(self._compiler) and not self._reading and not self._generating:
+            self._compiler.wait(seconds=_COMPILING_SECONDS)
+        chunks: list[Chunk] = []
+        for request, matcher in self._compiler.ready():
+            if isinstance(matcher, ModelError):
+                chunks.append(Chunk(request_id=request.id, finish="error", error=str(matcher)))
+            else:
+                chunks += self._begin(request, matcher)
+        return chunks
 
     def _watch(self, request: GenerationRequest) -> ThinkingWatch | None:
         if request.thinking is None:
@@ -240,6 +259,7 @@ class Batch:
                         sequence.request.sampling,
                         prompt_length=len(sequence.request.prompt),
                         matcher=sequence.matcher,
+                        masks=self._masks,
                         watch=self._watch(sequence.request),
                     )
                     for sequence in group
@@ -281,9 +301,9 @@ class Batch:
             self._withdraw(sequence)
         else:
             return Chunk(request_id=sequence.request.id, text=text, tokens=tokens, logprobs=logprobs)
-        if error:
+        if matcher is not None and error:
             log.warning("a constraint failed: %s", error)
-            finish, error = "error", TOO_COMPLEX
+            finish, error = "error", matcher.sentence
         elif finish is None or is_whole:
             finish = "stop"
         return self._final(sequence, finish, text=text, tokens=tokens, logprobs=logprobs, error=error)

@@ -6,6 +6,7 @@ Guarantees for JSON: white space is a blank after a comma and after a colon and 
 pad for ever; references are never fetched; patterns run in linear time. Nothing raises while tokens are chosen.
 """
 
+import threading
 from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
@@ -23,12 +24,18 @@ _JSON_OPTIONS: Any = {
     "lenient": False,
     "json_allow_general_unicode_escapes": True,
 }
-_LIMITS = LLParserLimits(verbose_errors=False, max_items_in_row=20_000)
-"""So many alternatives at one place: 512 optional properties, or a grammar of some thousand words."""
+_LIMITS = LLParserLimits(verbose_errors=False, max_items_in_row=10_000, step_max_items=10_000, max_lexer_states=64_000)
+"""10,000 alternatives at one place: 512 optional properties take 2,039, a grammar of 5,000 words 5,004. A lexer's state
+takes up to 2 kB."""
 _KEPT = 64  # compiled grammars a model
+_LARGEST_KEPT = 1 << 19  # characters of a grammar that is worth its memory
 
 TOO_COMPLEX = (
     "The answer came to a place where its schema, tools or grammar are too complex to be enforced. Simplify them."
+)
+TOO_SLOW = (
+    "The grammar, tools or schema of the answer are so ambiguous that enforcing them takes too long. Simplify them: "
+    "give each text one way to be read."
 )
 _LOOKED_AHEAD = 3
 """So many bytes are looked at in search of a flaw."""
@@ -42,21 +49,44 @@ class Matcher:
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
+        self._is_slow = False
+        self._saved_seconds: float | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        return self._is_slow or self._matcher.is_error()
 
     @property
     def error(self) -> str:
         """What went wrong, one line; empty as long as nothing has. Then every mask allows the end alone."""
+        if self._is_slow:
+            return "its masks took too long"
         return _first_line(self._matcher.get_error()) if self._matcher.is_error() else ""
+
+    @property
+    def sentence(self) -> str:
+        """What a user is told when it has failed."""
+        return TOO_SLOW if self._is_slow else TOO_COMPLEX
 
     @property
     def may_end(self) -> bool:
         """The text so far is complete; it may go on, too, unless `must_end`."""
-        return self._matcher.is_accepting()
+        return not self._is_slow and self._matcher.is_accepting()
 
     @property
     def must_end(self) -> bool:
         """Nothing but the end can follow."""
-        return self._matcher.is_stopped()
+        return self._is_slow or self._matcher.is_stopped()
+
+    def fail_as_slow(self) -> None:
+        """Give up. What is under way in another thread is not waited for, and nothing of it is looked at any more."""
+        self._is_slow = True
+
+    def spend(self, seconds: float, *, share: float, burst: float) -> bool:
+        """Count the time that a mask took; false when the sequence has had more than `share` a mask, and `burst`."""
+        saved = burst if self._saved_seconds is None else min(burst, self._saved_seconds + share)
+        self._saved_seconds = saved - seconds
+        return self._saved_seconds >= 0
 
     def mask(self) -> bytes:
         """A byte for each token of the vocabulary, 0 for those that can't follow."""
@@ -76,10 +106,11 @@ class Matcher:
 
 
 class Vocabulary:
-    """A model's tokens as grammars see them. Built once a model, which takes 0.3 to 2 s; one thread uses it."""
+    """A model's tokens as grammars see them. Built once a model, which takes 0.3 to 2 s; any thread uses it."""
 
     def __init__(self, tokenizer: LLTokenizer) -> None:
         self._tokenizer = tokenizer
+        self._lock = threading.Lock()
         self._compiled: OrderedDict[Constraint, LLMatcher] = OrderedDict()
 
     @classmethod
@@ -87,18 +118,36 @@ class Vocabulary:
         """From the text of a tokenizer.json. Raises whatever llguidance raises for one that it can't use."""
         return cls(LLTokenizer(tokenizer_json, eos_token=list(stop_tokens)))
 
+    def remembered(self, constraint: Constraint) -> Matcher | None:
+        """A matcher at the start of the text, at once; None for a constraint that has to be compiled."""
+        with self._lock:
+            compiled = self._compiled.get(constraint)
+            if compiled is None:
+                return None
+            self._compiled.move_to_end(constraint)
+            return Matcher(compiled.deep_copy())
+
     def matcher(self, constraint: Constraint) -> Matcher:
-        """A matcher at the start of the text. Raises ModelError with one sentence for a constraint that can't be."""
-        compiled = self._compiled.get(constraint)
-        if compiled is None:
-            compiled = _compile(self._tokenizer, constraint)
-            if compiled.is_error():
-                raise ModelError(f"The constraint can't be enforced ({_first_line(compiled.get_error())}).")
-            self._compiled[constraint] = compiled
-            if len(self._compiled) > _KEPT:
-                self._compiled.popitem(last=False)
-        self._compiled.move_to_end(constraint)
-        return Matcher(compiled.deep_copy())
+        """A matcher at the start of the text. Raises ModelError with one sentence for a constraint that can't be.
+
+        A new constraint is compiled, and its first mask computed, which may take seconds: not for the engine's thread.
+        """
+        matcher = self.remembered(constraint)
+        if matcher is not None:
+            return matcher
+        compiled = _compile(self._tokenizer, constraint)
+        if compiled.is_error():
+            raise ModelError(f"The constraint can't be enforced ({_first_line(compiled.get_error())}).")
+        compiled.compute_logit_bias()
+        if compiled.is_error():
+            raise ModelError(TOO_SLOW)
+        matcher = Matcher(compiled.deep_copy())
+        if len(constraint.text) <= _LARGEST_KEPT:
+            with self._lock:
+                self._compiled[constraint] = compiled
+                if len(self._compiled) > _KEPT:
+                    self._compiled.popitem(last=False)
+        return matcher
 
 
 def grammar(constraint: Constraint) -> str:
@@ -135,6 +184,12 @@ def byte_tokenizer() -> LLTokenizer:
     return LLTokenizer(TokenizerWrapper(_Bytes()), n_vocab=END + 1, eos_token=[END])
 
 
+@cache
+def byte_vocabulary() -> Vocabulary:
+    """The vocabulary of `byte_tokenizer`, with what is compiled for it."""
+    return Vocabulary(byte_tokenizer())
+
+
 class _Bytes:
     """What llguidance wants to know of a tokenizer."""
 
@@ -152,4 +207,5 @@ def _compile(tokenizer: LLTokenizer, constraint: Constraint) -> LLMatcher:
 
 
 def _first_line(text: str) -> str:
-    return text.strip().partition("\n")[0].rstrip(".:")
+    line = text.strip().partition("\n")[0].rstrip(".:")
+    return "it is too large" if line.startswith("panic") else line

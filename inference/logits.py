@@ -13,6 +13,7 @@ from typing import Any
 import mlx.core as mx
 
 from inference.constraints import Matcher
+from inference.masks import Masks
 from inference.thinking import ThinkingWatch
 from inference.types import Sampling
 
@@ -21,7 +22,12 @@ Processor = Callable[[Any, Any], Any]
 
 
 def processors_for(
-    sampling: Sampling, *, prompt_length: int, matcher: Matcher | None = None, watch: ThinkingWatch | None = None
+    sampling: Sampling,
+    *,
+    prompt_length: int,
+    matcher: Matcher | None = None,
+    masks: Masks | None = None,
+    watch: ThinkingWatch | None = None,
 ) -> list[Processor]:
     """What a new sequence asks for: nothing costs nothing. All but the last two are lazy and never wait.
 
@@ -35,7 +41,7 @@ def processors_for(
     )
     processors: list[Processor] = [_Adjustment(sampling, prompt_length)] if asks else []
     if matcher is not None:
-        processors.append(_Constrained(matcher))
+        processors.append(_Constrained(matcher, masks or Masks()))
     if watch is not None:
         processors.append(_Limited(watch))
     return processors
@@ -85,16 +91,18 @@ class _Adjustment:
 class _Constrained:
     """Forbids what can't follow. It waits for the token that was chosen last, for the next mask depends on it."""
 
-    def __init__(self, matcher: Matcher) -> None:
-        self._matcher = matcher
+    def __init__(self, matcher: Matcher, masks: Masks) -> None:
+        self._matcher, self._masks = matcher, masks
         self._has_begun = False
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        if self._has_begun:  # before, the last token is none that this sequence chose
-            self._matcher.advance(tokens[-1].item())
+        # Before it has begun, the last token is none that this sequence chose.
+        computed = self._masks.next(self._matcher, tokens[-1].item() if self._has_begun else None)
         self._has_begun = True
+        if not computed:
+            return logits  # it has failed: the batch ends its sequence after this step
         size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens
-        mask: Any = memoryview(self._matcher.mask()[:size].ljust(size, b"\0"))
+        mask: Any = memoryview(computed[:size].ljust(size, b"\0"))
         allowed = mx.array(mask)
         return mx.where(allowed, logits, -float("inf"))
 

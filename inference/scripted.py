@@ -118,11 +118,11 @@ def _logprob(position: int, token: int, count: int) -> TokenLogprob:
 
 def _bent(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[int | Fail]:
     """The script as the constraint allows it. Only here llguidance is needed."""
-    from inference.constraints import Vocabulary, byte_tokenizer
+    from inference.constraints import byte_vocabulary
     from inference.scripted_constraint import constrained
 
     try:
-        matcher = Vocabulary(byte_tokenizer()).matcher(constraint)
+        matcher = byte_vocabulary().matcher(constraint)
     except ModelError as error:
         return iter([Fail(str(error))])
     return constrained(steps, matcher)

@@ -5,13 +5,14 @@ The model is a small one with random weights, whose tokens are bytes: without a 
 
 import json
 import re
+import threading
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inference.constraints import TOO_COMPLEX
+from inference.constraints import TOO_COMPLEX, Matcher
 from inference.types import Constraint, Sampling
 from tests.schemas import schemas, validate
 
@@ -157,3 +158,30 @@ def test_a_matcher_that_fails_ends_its_sequence_alone(model: Any, bench: Bench, 
     assert bench.last("fails").finish == "error"
     assert bench.last("fails").error == TOO_COMPLEX
     assert bench.tokens("free") == by_hand(model, PROMPTS[0], GREEDY, 24)
+
+
+def test_a_constraint_that_takes_long_to_compile_holds_nobody_up(model: Any, bench: Bench, monkeypatch: Any) -> None:
+    vocabulary = bench.batch._loaded.vocabulary
+    assert vocabulary is not None
+    compiling, matcher = threading.Event(), vocabulary.matcher
+
+    def slow(constraint: Constraint) -> Matcher:
+        compiling.wait(30)
+        return matcher(constraint)
+
+    monkeypatch.setattr(vocabulary, "matcher", slow)
+    bench.add("large", PROMPTS[1], GREEDY, constraint=REGEX)
+    bench.add("left", PROMPTS[2], GREEDY, constraint=LARK)
+    bench.add("free", PROMPTS[0], GREEDY)
+    bench.step(40)
+    assert bench.tokens("free") == by_hand(model, PROMPTS[0], GREEDY, 24)
+    bench._note(bench.batch.cancel("left"))
+    assert bench.last("left").finish == "cancelled"
+    assert "large" not in bench.chunks
+    monkeypatch.setattr("inference.compiler.COMPILE_SECONDS", -1.0)
+    bench.add("never", PROMPTS[2], GREEDY, constraint=SCHEMA)
+    bench.step()
+    assert bench.last("never").error.startswith("The constraint took too long to compile.")
+    compiling.set()
+    bench.finish()
+    assert re.fullmatch(REGEX.text, bench.text("large"))

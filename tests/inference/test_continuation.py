@@ -249,7 +249,7 @@ def test_what_has_nothing_to_go_on_with_ends_at_once_without_the_model(
     bench.add("whole and none left", PROMPTS[0], GREEDY, max_tokens=6, constraint=REGEX, generated=answer)
     bench.add("stopped", PROMPTS[0], GREEDY, stop=("c-",), generated=answer)
     bench.add("held back", PROMPTS[0], GREEDY, max_tokens=6, stop=("-123",), generated=answer)
-    assert len(bench.batch) == 0
+    bench.finish()
     for name, chunks in bench.chunks.items():
         assert [(chunk.started, chunk.tokens) for chunk in chunks] == [(True, ()), (False, ())], name
         assert text(chunks) == ("-12" if name == "held back" else "")
