@@ -6,7 +6,6 @@ A prompt is a prefix of the next turn's prompt as far as the template and the to
 """
 
 import json
-import re
 import secrets
 import threading
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from inference.model_files import read_dialect, special_tokens
+from inference.special_text import SpecialTexts
 from inference.types import Message, ModelError
+
+_RUNS_AT_ONCE = 256
+"""Runs of text between two special tokens' texts that are encoded in one call, which holds no interpreter lock."""
 
 
 class TemplateTokenizer:
@@ -25,7 +28,7 @@ class TemplateTokenizer:
         self._lock = threading.Lock()
         self._tokenizer: Any = None
         self._plain: dict[str, list[int]] = {}
-        self._special = re.compile(r"(?!)")
+        self._special = SpecialTexts(())
         self._longest_token = 0
         self.dialect = read_dialect(directory)
         """How the model calls tools and thinks."""
@@ -83,15 +86,17 @@ class TemplateTokenizer:
             self._load()
 
     def _marked(self, content: str, marks: dict[str, str]) -> str:
-        """The content with each special token's text replaced by a mark that no tokenizer treats specially."""
+        """The content with each special token's text replaced by a mark that no tokenizer treats specially.
 
-        def mark(match: re.Match[str]) -> str:
-            name = f"\ue000{secrets.token_hex(8)}\ue001"
-            marks[name] = match[0]
-            return name
-
+        `marks` are those of this prompt, by the text that they stand for: nobody outside can have guessed them.
+        """
         # UTF-8 can't carry lone surrogates, which JSON can.
-        return self._special.sub(mark, content.encode("utf-8", errors="replace").decode("utf-8"))
+        parts: list[str] = []
+        for plain, special in self._special.split(content.encode("utf-8", errors="replace").decode("utf-8")):
+            parts.append(plain)
+            if special:
+                parts.append(marks.setdefault(special, f"\ue000{secrets.token_hex(8)}\ue001"))
+        return "".join(parts)
 
     def _marked_inside(self, value: Any, marks: dict[str, str]) -> Any:
         """A JSON value with all its strings marked."""
@@ -106,9 +111,17 @@ class TemplateTokenizer:
     def _encode(self, text: str, marks: dict[str, str]) -> list[int]:
         if not marks:
             return self._ids(text)
+        texts = {mark: special for special, mark in marks.items()}
+        parts = list(SpecialTexts(texts).split(text))
+        runs = list({plain for plain, _ in parts if plain})
+        encoded: dict[str, list[int]] = {}
+        for first in range(0, len(runs), _RUNS_AT_ONCE):
+            some = runs[first : first + _RUNS_AT_ONCE]
+            encoded.update(zip(some, self._tokenizer(some, add_special_tokens=False)["input_ids"], strict=True))
         ids: list[int] = []
-        for part in re.split(f"({'|'.join(map(re.escape, marks))})", text):
-            ids += self._plain[marks[part]] if part in marks else self._ids(part) if part else []
+        for plain, mark in parts:
+            ids += encoded.get(plain, ())
+            ids += self._plain[texts[mark]] if mark else ()
         return ids
 
     def _ids(self, text: str) -> list[int]:
@@ -132,8 +145,7 @@ class TemplateTokenizer:
             text: tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"] for text in special
         }
         if special:
-            longest_first = sorted(special, key=len, reverse=True)
-            self._special = re.compile("|".join(map(re.escape, longest_first)))
+            self._special = SpecialTexts(special)
         self._longest_token = longest_token(tokenizer)
         self._tokenizer = tokenizer
 
