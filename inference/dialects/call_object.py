@@ -2,6 +2,7 @@
 
 import json
 
+from inference.dialects.nesting import loaded
 from inference.dialects.parser import Parser
 from inference.dialects.source import Malformed, Steps
 from inference.dialects.values import copy_value, read_string
@@ -62,15 +63,15 @@ def read_arguments(parser: Parser) -> Steps[None]:
 def _held_arguments(parser: Parser) -> Steps[str]:
     parts: list[str] = []
     yield from copy_value(parser.source, parts.append)
-    value = json.loads("".join(parts))
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise Malformed from None
-        parts = [json.dumps(value, ensure_ascii=False)]
-    if value is None:
+    text = "".join(parts)
+    if text == "null":
         return "{}"
+    value = loaded(text)
+    if isinstance(value, str):
+        if value.strip() == "null":
+            return "{}"
+        value = loaded(value)
+        parts = [json.dumps(value, ensure_ascii=False)]
     if not isinstance(value, dict):
         raise Malformed
     return "".join(parts)

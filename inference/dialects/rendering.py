@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inference.dialects.detection import Dialect
+from inference.dialects.nesting import loaded
 from inference.dialects.own_template import call_text, output_text, tools_text
 from inference.dialects.tools import INPUT, Tool, shown_name
 
@@ -72,11 +73,8 @@ class _Call:
     output: str | None = None
 
     def as_object(self) -> Any:
-        """The arguments; what is no object, for it was cut, as the text that there is."""
-        try:
-            value = json.loads(self.arguments)
-        except ValueError:
-            value = None
+        """The arguments; what is no object, for it was cut, or nested deeper than templates can walk, as text."""
+        value = loaded(self.arguments)
         return value if isinstance(value, dict) else {"arguments": self.arguments}
 
 

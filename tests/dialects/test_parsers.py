@@ -169,3 +169,13 @@ def test_deep_nesting_is_refused_not_a_crash(dialect: str) -> None:
     if text is not None:
         transcript = Transcript(dialect=dialect, name="deep", text=text + "[" * 10_000)  # type: ignore[arg-type]
         assert run(transcript, [transcript.text])[-1] == CallClosed(complete=False)
+
+
+@pytest.mark.parametrize(
+    "value", ['"' + "[" * 100_000 + '"', '"' + '{\\"a\\":' * 900 + '"', "1" * 5000], ids=["list", "object", "number"]
+)
+def test_arguments_that_can_t_be_read_close_the_call_as_incomplete_or_drop_it(value: str) -> None:
+    parser = new_parser("hermes", TOOLS)
+    pieces = parser.feed(f'<tool_call>\n{{"name": "get_weather", "arguments": {value}}}\n</tool_call>after')
+    assert CallClosed(complete=True) not in pieces
+    assert [piece.text for piece in [*pieces, *parser.flush()] if isinstance(piece, Text)] == ["after"]

@@ -223,3 +223,12 @@ def test_what_a_template_writes_of_a_call_reads_as_the_call(text: str, days: int
     pieces = merged([*parser.feed(written), *parser.flush()])
     assert [json.loads(piece.text) for piece in pieces if isinstance(piece, CallArguments)] == [arguments]
     assert "".join(piece.text for piece in pieces if isinstance(piece, CallInput)) == text.replace("\0", "\ufffd")
+
+
+@pytest.mark.parametrize("levels", [90, 900, 100_000])
+def test_arguments_that_are_nested_too_deep_for_templates_are_shown_as_text(levels: int) -> None:
+    arguments = '{"a":' * levels + "1" + "}" * levels
+    call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments}
+    [message] = template_messages([call], Dialect(name="hermes"))
+    shown = message["tool_calls"][0]["function"]["arguments"]
+    assert shown == (json.loads(arguments) if levels == 90 else {"arguments": arguments})
