@@ -14,6 +14,7 @@ from typing import Any
 
 from llguidance import LLMatcher, LLParserLimits, LLTokenizer, TokenizerWrapper
 
+from inference.plain_tokenizer import with_hidden_specials
 from inference.types import Constraint, ModelError
 
 _JSON_OPTIONS: Any = {
@@ -116,7 +117,7 @@ class Vocabulary:
     @classmethod
     def from_json(cls, tokenizer_json: str, *, stop_tokens: Sequence[int]) -> "Vocabulary":
         """From the text of a tokenizer.json. Raises whatever llguidance raises for one that it can't use."""
-        return cls(LLTokenizer(tokenizer_json, eos_token=list(stop_tokens)))
+        return cls(LLTokenizer(with_hidden_specials(tokenizer_json), eos_token=list(stop_tokens)))
 
     def remembered(self, constraint: Constraint) -> Matcher | None:
         """A matcher at the start of the text, at once; None for a constraint that has to be compiled."""

@@ -1,0 +1,29 @@
+"""A tokenizer.json in which no text is a special token's: for grammars, whose texts mean text. Standard library only.
+
+llguidance encodes what a grammar forces with the model's own tokenizer, which would write the text "<|im_end|>" as the
+token that ends a turn, and then refuse it. Under names that nobody can guess, special tokens keep their ids.
+"""
+
+import json
+import secrets
+from typing import Any
+
+
+def with_hidden_specials(tokenizer_json: str) -> str:
+    """The same tokenizer, its special tokens renamed. Raises ValueError, or the like, for what is no tokenizer.json."""
+    tokenizer: dict[str, Any] = json.loads(tokenizer_json)
+    secret = secrets.token_hex(8)
+    names: dict[str, str] = {}
+    for token in tokenizer.get("added_tokens", ()):
+        if token.get("special"):
+            names[token["content"]] = token["content"] = f"\ue000{secret}.{token['id']}\ue001"
+    model = tokenizer.get("model", {})
+    vocabulary = model.get("vocab")
+    if isinstance(vocabulary, dict):
+        model["vocab"] = {names.get(text, text): number for text, number in vocabulary.items()}
+    elif isinstance(vocabulary, list):  # of pairs with a score
+        model["vocab"] = [[names.get(text, text), score] for text, score in vocabulary]
+    if isinstance(model.get("unk_token"), str):
+        model["unk_token"] = names.get(model["unk_token"], model["unk_token"])
+    tokenizer["post_processor"] = None  # it names them, and adds them to whole prompts only
+    return json.dumps(tokenizer, ensure_ascii=False)
