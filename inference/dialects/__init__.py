@@ -16,6 +16,7 @@ from inference.dialects.grammar import answer_grammar
 from inference.dialects.harmony import HarmonyParser
 from inference.dialects.hermes import HermesParser
 from inference.dialects.kimi import KimiParser
+from inference.dialects.lark_depth import MAX_DEPTH, lark_depth
 from inference.dialects.llama import LlamaParser
 from inference.dialects.mistral import MistralParser
 from inference.dialects.parser import Parser, Thinking
@@ -25,9 +26,9 @@ from inference.dialects.rendering import template_messages, template_tools
 from inference.dialects.tools import CustomFormat, Tool
 
 __all__ = [
-    "PARSERS", "CustomFormat", "Dialect", "DialectName", "Effort", "Parser", "Thinking", "Tool", "Unenforceable",
-    "answer_grammar", "detect", "markers", "new_parser", "opens_thinking", "template_messages", "template_tools",
-    "thinking_arguments", "thinking_budget",
+    "MAX_DEPTH", "PARSERS", "CustomFormat", "Dialect", "DialectName", "Effort", "Parser", "Thinking", "Tool",
+    "Unenforceable", "answer_grammar", "detect", "lark_depth", "markers", "new_parser", "opens_thinking",
+    "template_messages", "template_tools", "thinking_arguments", "thinking_budget",
 ]  # fmt: skip
 
 PARSERS: dict[DialectName, type[Parser]] = {

@@ -20,7 +20,7 @@ _ANY_NAME = "/[A-Za-z_][A-Za-z0-9_]*/"
 def json_arguments(tool: Tool) -> str:
     """The whole object: by the schema where it is enforced, else any."""
     if not tool.custom:
-        return json_value(tool.parameters if tool.enforced else _OBJECT)
+        return json_value(tool.enforced_schema if tool.enforced else _OBJECT)
     if tool.format is not None and tool.format.syntax == "lark":
         return f"{literal(f'{{{json.dumps(INPUT)}: ')} {json_input(tool)} {literal('}')}"
     return json_value({**tool.schema, "properties": {INPUT: _input_schema(tool)}})
@@ -66,16 +66,17 @@ def parameters(grammar: Grammar, tool: Tool, parameter: Parameter, values: Value
     Raw strings are held to enum, const, length and pattern. What isn't enforced has any of the declared parameters with
     a value of its type, or any at all where none is declared.
     """
-    properties = tool.schema.get("properties")
-    declared = properties if isinstance(properties, Mapping) else {}
     strict = tool.enforced or tool.custom
+    whole = tool.enforced_schema if strict else tool.schema
+    properties = whole.get("properties")
+    declared = properties if isinstance(properties, Mapping) else {}
     if not declared:
-        if strict and tool.schema.get("additionalProperties") is False:
+        if strict and whole.get("additionalProperties") is False:
             return ""
         value = _raw_string(grammar, {}, values) if values.raw_strings else grammar.rule(json_value({}))
         one = grammar.rule(parameter(_ANY_NAME, value, values.raw_strings))
         return f"({one} ({literal(values.between)} {one})*)?" if values.between else f"{one}*"
-    required = tool.schema.get("required") if strict else ()
+    required = whole.get("required") if strict else ()
     parts = []
     for name, schema in declared.items():
         types = parameter_types(tool, name)
@@ -83,7 +84,7 @@ def parameters(grammar: Grammar, tool: Tool, parameter: Parameter, values: Value
         if is_raw and tool.custom and tool.format is not None:
             value = _formatted(grammar, tool.format, values)
         elif is_raw:
-            value = _raw_string(grammar, schema if strict else {}, values)
+            value = _raw_string(grammar, schema if strict and isinstance(schema, Mapping) else {}, values)
         else:
             text = json_input(tool) if tool.custom else json_value(_shape(tool, schema, types, strict=strict))
             value = f"{grammar.rule(text)} {grammar.mark(values.other_end)}"
@@ -135,15 +136,16 @@ def _raw(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _shape(tool: Tool, schema: Schema, types: frozenset[str] | None, *, strict: bool) -> Schema:
+def _shape(tool: Tool, schema: Schema | bool, types: frozenset[str] | None, *, strict: bool) -> Schema:
     """A parameter's schema with what it may refer to; of one that isn't enforced the types alone."""
-    if not strict:
+    if not strict or not isinstance(schema, Mapping) or not schema:
         return {"type": sorted(types)} if types else {}
-    named = {key: tool.schema[key] for key in _DEFINITIONS if key in tool.schema}
+    whole = tool.enforced_schema
+    named = {key: whole[key] for key in _DEFINITIONS if key in whole}
     shape: Schema = _referring({**schema, **named})
     if _ROOT not in json.dumps(shape):
         return shape
-    root = _referring({key: value for key, value in tool.schema.items() if key not in _DEFINITIONS})
+    root = _referring({key: value for key, value in whole.items() if key not in _DEFINITIONS})
     return {**shape, "$defs": {**shape.get("$defs", {}), _ROOT: root}}
 
 

@@ -37,7 +37,9 @@ class Tool:
     parameters: Schema = field(default_factory=lambda: {"type": "object", "properties": {}})
     """JSON Schema of the arguments; a custom tool's is not read."""
     enforced: bool = False
-    """The decoder holds the arguments to `parameters`; otherwise they are any JSON object."""
+    """The decoder holds the arguments to `rules`; otherwise they are any JSON object."""
+    rules: Schema | None = None
+    """What the decoder can follow of `parameters`, in its spelling; None is all of them."""
     custom: bool = False
     format: CustomFormat | None = None
     """Of a custom tool; None is any text."""
@@ -56,6 +58,11 @@ class Tool:
     def schema(self) -> Schema:
         """JSON Schema of the arguments that the model writes."""
         return _INPUT_SCHEMA if self.custom else self.parameters
+
+    @property
+    def enforced_schema(self) -> Schema:
+        """JSON Schema to which the decoder holds the arguments of a tool that is enforced."""
+        return self.schema if self.custom or self.rules is None else self.rules
 
 
 def shown_name(name: str, namespace: str | None) -> str:

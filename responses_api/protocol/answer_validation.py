@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from responses_api.protocol.json_schema import without_patterns
+from responses_api.protocol.decoder_schema import without_patterns
 
 _MOST_DIGITS = 4000  # beyond, Python refuses to read an integer
 

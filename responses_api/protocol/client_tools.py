@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, 
 from inference.dialects import CustomFormat
 from inference.dialects import Tool as ModelTool
 from responses_api.protocol.base import OTHER, TAG_MARK, WireModel, describe, fault, refuse_type, tag_of_type
-from responses_api.protocol.json_schema import enforceable, is_enforceable
+from responses_api.protocol.json_schema import enforceable_part
 from responses_api.protocol.text_format import check_name
 
 CALLABLE_TYPES: Final = ("function", "custom")
@@ -106,13 +106,14 @@ class FunctionTool(_ClientTool):
 
     def for_model(self, namespace: str | None) -> ModelTool:
         schema = self.schema_of_arguments
-        enforced = is_enforceable(schema)
+        part = enforceable_part(schema)
         return ModelTool(
             name=self.name,
             namespace=namespace,
             description=self.description or "",
-            parameters=enforceable(schema) if enforced else schema,
-            enforced=enforced,
+            parameters=schema,
+            enforced=part is not None,
+            rules=part,
         )
 
 

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, 
 
 from inference.types import Constraint
 from responses_api.protocol.base import OTHER, TAG_MARK, WireModel, describe, fault, refuse_type, tag_of_type
-from responses_api.protocol.json_schema import enforceable
+from responses_api.protocol.decoder_schema import enforceable
 
 NAME = "[A-Za-z0-9_-]{1,64}"
 KINDS = ("text", "json_schema", "json_object")

@@ -25,7 +25,9 @@ def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     calls = [item for item in response["output"] if item["type"] == "function_call"]
     if request.must_call and not any(item["type"] in CALLS for item in response["output"]):
         return "No tool was called."
-    schemas = {(tool.name, tool.namespace): dict(tool.parameters) for tool in request.offered_tools if tool.enforced}
+    schemas = {
+        (tool.name, tool.namespace): dict(tool.enforced_schema) for tool in request.offered_tools if tool.enforced
+    }
     for call in calls:
         schema = schemas.get((call["name"], call.get("namespace")), ANY_OBJECT)
         if flaw := answer_flaw(call["arguments"], schema, limits=limits):

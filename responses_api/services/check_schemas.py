@@ -2,10 +2,11 @@
 
 from functools import lru_cache
 
+import orjson
 from django.conf import settings
 
 from inference.constraints import flaw
-from inference.dialects import CustomFormat, Unenforceable
+from inference.dialects import MAX_DEPTH, CustomFormat, Unenforceable, lark_depth
 from inference.dialects import Tool as ModelTool
 from inference.dialects.arguments import json_input
 from inference.types import Constraint
@@ -13,10 +14,13 @@ from responses_api.errors import InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse
 from responses_api.protocol.client_tools import CustomTool, FunctionTool, GrammarInput
 from responses_api.protocol.json_schema import SchemaLimits, check_form, check_schema
+from responses_api.protocol.schema_nodes import all_nodes
 from responses_api.protocol.text_format import JsonSchema
 from responses_api.protocol.tools import HostedTool
 from responses_api.protocol.wire_values import Path, format_path
 
+MOST_SUBSCHEMAS = 8_192
+MOST_BYTES = 512 * 1024
 MAX_QUOTED = 200
 """Characters of a compiler's reason that a message repeats."""
 
@@ -33,6 +37,25 @@ def check_schemas(request: CreateResponse) -> None:
             check_function(declared.tool, path=(*declared.path, "parameters"))
         else:
             check_custom(declared.tool, path=(*declared.path, "format", "definition"))
+    check_together(request)
+
+
+def check_together(request: CreateResponse) -> None:
+    """All tools become one grammar: beyond these sizes it takes seconds to compile, and then it is too large."""
+    schemas = [dict(tool.enforced_schema) for tool in request.offered_tools if tool.enforced]
+    count = sum(1 for schema in schemas for _ in all_nodes(schema, ()))
+    if count > MOST_SUBSCHEMAS:
+        raise InvalidValue(
+            f"`tools` have {count} subschemas together, and {MOST_SUBSCHEMAS} are allowed; send fewer or smaller ones.",
+            param="tools",
+        )
+    size = sum(len(orjson.dumps(schema)) for schema in schemas)
+    if size > MOST_BYTES:
+        raise InvalidValue(
+            f"`tools` have {size} bytes of constraints together, and {MOST_BYTES} are allowed; send fewer or smaller "
+            "tools.",
+            param="tools",
+        )
 
 
 def check_function(tool: FunctionTool, *, path: Path) -> None:
@@ -62,6 +85,8 @@ def check_custom(tool: CustomTool, *, path: Path) -> None:
 @lru_cache(maxsize=256)
 def grammar_flaw(form: CustomFormat) -> str:
     """Why a grammar can't be enforced, as raw text or within the JSON in which many models write; empty when it can."""
+    if form.syntax == "lark" and (depth := lark_depth(form.definition)) > MAX_DEPTH:
+        return f"its rules and brackets nest up to {depth} levels, and {MAX_DEPTH} are allowed"
     reason = flaw(Constraint(kind=form.syntax, text=form.definition))
     if reason:
         return reason

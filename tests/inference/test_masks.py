@@ -1,6 +1,7 @@
 """A costly grammar fails its own sequence, soon, and costs the others little."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -20,7 +21,7 @@ PLAIN = Constraint(kind="regex", text="[a-z]*")
 
 
 @pytest.fixture
-def masks() -> Masks:
+def masks() -> Iterator[Masks]:
     masks = Masks()
     yield masks
     masks.close()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from responses_api.errors import InvalidRequest, InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse, parse_create
-from responses_api.protocol.json_schema import is_enforceable
+from responses_api.protocol.json_schema import enforceable_part
 from responses_api.services.check_schemas import check_schemas
 from tests.protocol.test_create_properties import JSON
 from tests.protocol.test_json_schema import nested
@@ -127,6 +127,23 @@ def test_a_grammar_that_can_be_enforced_is_let_through(syntax: str, definition: 
     look(custom(syntax, definition), {"type": "custom", "name": "plain"})
 
 
+def test_a_grammar_whose_rules_are_too_deep_for_the_decoder_is_refused() -> None:
+    """It would end the process: the decoder's stack has no room for them."""
+    rules = "\n".join(f'r{number}: (("b" (r{number + 1} | "x")?)* "c")+' for number in range(1100))
+    assert fault(custom("lark", f'start: r0\n{rules}\nr1100: "a"')) == "tools[0].format.definition"
+    flat = "\n".join(f'r{number}: "a" // (((( : :' for number in range(400))
+    look(custom("lark", f"start: r0\n{flat}"))
+
+
+def test_all_tools_together_have_a_limit(monkeypatch: Any) -> None:
+    wide = {"type": "object", "properties": {f"p{number}": {"type": "null"} for number in range(400)}}
+    tools = [{**function(wide), "name": f"f{number}"} for number in range(21)]
+    look(*tools[:20])
+    assert fault(*tools) == "tools"
+    monkeypatch.setattr("responses_api.services.check_schemas.MOST_BYTES", 20)
+    assert fault(function(STRICT)) == "tools"
+
+
 def test_hosted_tools_are_refused_where_the_server_is_set_so(settings: Any) -> None:
     tools = [function(STRICT), {"type": "web_search"}]
     look(*tools)
@@ -175,8 +192,41 @@ def test_any_parameters_are_let_through_or_refused(parameters: dict[str, Any], s
         assert tool.enforced or not strict
 
 
-def test_whether_a_schema_is_enforceable_is_remembered_by_its_text() -> None:
-    assert is_enforceable(STRICT)
-    assert not is_enforceable(within({"not": {}}))
-    assert not is_enforceable({"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]})
-    assert not is_enforceable(within({"multipleOf": 10_001}))
+OPEN_END = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("inner", "part"),
+    [
+        ({"type": "string"}, {"type": "string"}),
+        ({"type": "integer", "not": {}}, {"type": "integer"}),
+        ({"type": "integer", "minimum": 0, "maximum": 2**63 - 1}, {"type": "integer", "minimum": 0}),
+        ({"type": "integer", "multipleOf": 10_001}, {"type": "integer"}),
+        ({"type": "string", "format": "emial", "minLength": 1}, {"type": "string", "minLength": 1}),
+        ({"type": "string", "pattern": "(?=a)b"}, {"type": "string"}),
+        ({"type": "integer", "enum": [1234567890123456789]}, {"type": "integer"}),
+        (
+            {"type": "array", "items": {"type": "null", "x-a": 1}, "uniqueItems": True},
+            {"type": "array", "items": {"type": "null"}},
+        ),
+        ({"$ref": "https://example.com"}, {}),
+    ],
+    ids=str,
+)
+def test_of_a_schema_that_need_not_be_enforced_only_what_can_t_be_is_dropped(inner: Any, part: Any) -> None:
+    """The other properties stay, and so does the whole around it."""
+    result = enforceable_part(within(inner))
+    assert result == {**STRICT, "properties": {"city": part}}
+    assert enforceable_part(within(inner)) is result
+
+
+def test_of_a_schema_without_a_finite_value_nothing_is_enforced() -> None:
+    assert enforceable_part(OPEN_END) is None
+
+
+def test_the_model_reads_the_schema_that_was_sent() -> None:
+    parameters = within({"type": "integer", "maximum": 2**63 - 1, "description": "a count"})
+    request = parse_create({"input": "hi", "tools": [function(parameters)]})
+    [tool] = request.callable_tools
+    assert tool.schema == parameters
+    assert tool.enforced_schema == within({"type": "integer"})

@@ -13,7 +13,8 @@ from inference.constraints import Vocabulary, byte_tokenizer
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw
-from responses_api.protocol.json_schema import SchemaLimits, check_schema, enforceable
+from responses_api.protocol.decoder_schema import enforceable
+from responses_api.protocol.json_schema import SchemaLimits, check_schema
 from tests.schemas import schemas
 
 LIMITS = SchemaLimits(max_bytes=64 * 1024, max_nodes=512, max_depth=24)
@@ -73,6 +74,18 @@ def fault(schema: dict[str, Any], *, strict: bool = False) -> str:
         ({"exclusiveMinimum": True}, "exclusiveMinimum"),
         ({"required": ["a", "a"]}, "required"),
         ({"properties": {"y": 3}}, "properties.y"),
+        ({"$ref": "#/%24defs/none"}, "$ref"),
+        ({"$ref": "#/properties"}, "$ref"),
+        ({"$ref": "#anchor"}, "$ref"),
+        ({"$id": "https://example.com/a"}, "$id"),
+        ({"enum": [1, 1234567890123456789]}, "enum[1]"),
+        ({"const": {"id": [-(2**63)]}}, "const"),
+        ({"const": 1e30}, "const"),
+        ({"type": "integer", "minimum": 2**53}, "minimum"),
+        ({"type": "integer", "maximum": 2**63 - 1}, "maximum"),
+        ({"type": "number", "exclusiveMinimum": -1e300}, "exclusiveMinimum"),
+        ({"multipleOf": 2**60}, "multipleOf"),
+        ({"properties": {f"p{n}": {} for n in range(65)}, "minProperties": 1}, "minProperties"),
         (3, ""),
         (None, ""),
     ],
@@ -91,6 +104,21 @@ def test_a_fault_is_named_where_it_is(inner: Any, path: str) -> None:
         {"$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"},
         {"type": "array", "minItems": 1, "items": {"$ref": "#"}},
         {"type": "object", "properties": {"a": False}, "required": ["a"]},
+        {"$defs": {"n": {"$ref": "#/%24defs/n"}}, "$ref": "#/$defs/n"},
+        {"type": "object", "additionalProperties": {"$ref": "#"}, "minProperties": 1},
+        {
+            "type": "object",
+            "patternProperties": {"^a": {"$ref": "#"}},
+            "additionalProperties": False,
+            "minProperties": 1,
+        },
+        {"allOf": [{"properties": {"a": {"$ref": "#"}}}], "required": ["a"], "type": "object"},
+        {
+            "anyOf": [{"type": "array"}, {"type": "object", "required": ["a"]}],
+            "type": "object",
+            "properties": {"a": {"$ref": "#"}},
+        },
+        {"type": "array", "prefixItems": [{}, {"$ref": "#"}], "minItems": 2},
     ],
     ids=str,
 )
@@ -108,6 +136,9 @@ def test_a_schema_that_only_an_endless_value_satisfies_is_refused(schema: dict[s
         ({**within({}), "additionalProperties": True}, "additionalProperties"),
         (within({"type": "array", "items": {"type": ["object", "null"]}}), "properties.x.items.additionalProperties"),
         ({**within({"$ref": "#/$defs/a"}), "$defs": {"a": {"properties": {}}}}, "$defs.a.additionalProperties"),
+        (within({"type": "string", "maxlength": 3}), "properties.x.maxlength"),
+        ({**within({}), "x-guidance": {"whitespace_pattern": "\\s*"}}, "x-guidance"),
+        (within({"type": "string", "title": "T", "default": 1, "contentEncoding": "base64"}), "ok"),
     ],
     ids=str,
 )
@@ -156,7 +187,7 @@ def test_any_json_is_judged_without_a_fault_of_ours(schema: dict[str, Any]) -> N
 def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
     schema = within({"oneOf": [{"const": "a", "title": "A"}, {"enum": ["b", None]}]})
     assert fault(schema) == "ok"
-    assert enforceable(schema)["properties"]["x"] == {"anyOf": schema["properties"]["x"]["oneOf"]}
+    assert enforceable(schema)["properties"]["x"] == {"anyOf": [{"const": "a"}, {"enum": ["b", None]}]}
     assert fault(within({"oneOf": [{"const": "a"}, {"enum": ["a", 1]}]})) == "properties.x.oneOf"
 
 
@@ -230,6 +261,30 @@ def test_a_class_that_leaves_out_a_quote_or_a_backslash_leaves_it_out(pattern: s
         matcher = Vocabulary(byte_tokenizer()).matcher(constraint)
         text = json.dumps({"a": value}, ensure_ascii=False).encode()
         assert (matcher.advance_while_allowed(text) == len(text)) is allowed
+
+
+def test_nothing_reaches_the_decoder_but_what_it_enforces() -> None:
+    """No annotation, and no option of the decoder's own; references have one form."""
+    options = {"whitespace_pattern": "\\s*", "lenient": True}
+    schema = {
+        "x-guidance": options,
+        "type": "object",
+        "properties": {"x-guidance": {"x-guidance": options, "$ref": "#/%24defs/a%20b", "description": "d"}},
+        "$defs": {"a b": {"type": "null", "default": None}},
+    }
+    assert enforceable(schema) == {
+        "type": "object",
+        "properties": {"x-guidance": {"$ref": "#/$defs/a%20b"}},
+        "$defs": {"a b": {"type": "null"}},
+        "additionalProperties": False,
+    }
+
+
+def test_a_reason_cites_the_schema_that_was_sent() -> None:
+    with pytest.raises(InvalidValue) as refused:
+        check_schema(within({"oneOf": [{"minimum": 0}, {"minimum": 1}]}), path=("s",), limits=LIMITS, strict=False)
+    assert "#/$defs" not in str(refused.value)
+    assert "##" not in str(refused.value)
 
 
 def test_a_minimum_that_the_decoder_cannot_hold_is_refused() -> None:

@@ -59,21 +59,23 @@ def test_the_model_gets_functions_and_custom_tools_out_of_their_namespaces() -> 
     assert [tool.shown for tool in tools] == ["get_weather", "apply_patch", "crm::find", "crm::note"]
     weather, patch, find, note = tools
     assert weather.enforced
-    assert weather.parameters == {**CITY, "additionalProperties": False}
+    assert weather.parameters == CITY
+    assert weather.enforced_schema == {**CITY, "additionalProperties": False}
     assert patch.custom
     assert patch.format == CustomFormat(syntax="lark", definition="start: /[a-z]+/")
     assert find.enforced
-    assert find.parameters["additionalProperties"] is False
+    assert find.enforced_schema["additionalProperties"] is False
     assert (note.custom, note.format) == (True, None)
 
 
-def test_a_schema_that_can_not_be_enforced_is_shown_and_not_held_to() -> None:
+def test_a_schema_is_shown_whole_and_held_to_as_far_as_it_can_be() -> None:
     loose = {"type": "object", "properties": {"x": {"not": {"type": "string"}}}}
     untyped = {"properties": {"x": {"oneOf": [{"const": 1}, {"const": 2}]}}}
     first, second = request(
         [{**WEATHER, "parameters": loose}, {"type": "function", "name": "f", "parameters": untyped}]
     ).callable_tools
-    assert (first.enforced, first.parameters) == (False, loose)
+    assert (first.enforced, first.parameters) == (True, loose)
+    assert first.enforced_schema == {"type": "object", "properties": {"x": {}}, "additionalProperties": False}
     assert second.enforced
     assert second.parameters["type"] == "object"
 
