@@ -193,8 +193,11 @@ class ResponseInProgress(Conflict):
     code = "response_in_progress"
 
     @classmethod
-    def for_status(cls, response_id: str, status: str, *, param: str | None = None) -> ResponseInProgress:
-        message = f"Response '{response_id}' is still running (status '{status}'). Wait until it ends, or cancel it."
+    def for_status(
+        cls, response_id: str, status: str, *, background: bool, param: str | None = None
+    ) -> ResponseInProgress:
+        end = "cancel it" if background else "close the connection of its request"
+        message = f"Response '{response_id}' is still running (status '{status}'). Wait until it ends, or {end}."
         return cls(message, param=param)
 
 

@@ -13,7 +13,7 @@ from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer
 from inference.types import ModelInfo
 from responses_api.caller import Caller
 from responses_api.ids import new_id
-from responses_api.models import Item, Process, Response, Turn, TurnItem, UsageRecord
+from responses_api.models import Item, Process, Project, Response, Turn, TurnItem, UsageRecord
 from responses_api.protocol import parse_create
 from responses_api.selectors import history
 from responses_api.selectors.history import history_payloads
@@ -76,8 +76,8 @@ class Conversationalist:
     worker: str
 
     @classmethod
-    def make(cls) -> "Conversationalist":
-        someone = cls(caller=Caller(project=default_project()), worker=new_id("worker_"))
+    def make(cls, project: Project | None = None) -> "Conversationalist":
+        someone = cls(caller=Caller(project=project or default_project()), worker=new_id("worker_"))
         someone.announce()
         return someone
 

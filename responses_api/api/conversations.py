@@ -1,5 +1,6 @@
 """The Conversations API. Views translate; services and selectors decide."""
 
+from collections.abc import Collection
 from typing import Any
 
 from rest_framework.request import Request
@@ -23,6 +24,7 @@ from responses_api.services.create_conversation import create_conversation
 from responses_api.services.delete_conversation import delete_conversation
 from responses_api.services.edit_conversation import edit_conversation
 from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
+from responses_api.services.show_items import shown_items
 from responses_api.services.touch_store import touch_conversation
 
 from .endpoint import Endpoint
@@ -33,6 +35,11 @@ from .views import arguments, caller
 def body(request: Request) -> Any:
     """The request's JSON value. Raises what made it unreadable."""
     return payload(request._request.scope)  # type: ignore[attr-defined]
+
+
+def shown(request: Request, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
+    """The items as the caller asked for them."""
+    return shown_items(items, include=include, project_id=caller(request).project.pk)
 
 
 class ConversationsView(Endpoint):
@@ -68,24 +75,25 @@ class ConversationItemsView(Endpoint):
     def get(self, request: Request, conversation_id: str) -> Response:
         query = parse_list_query(arguments(request))
         page = list_conversation_items(caller=caller(request), conversation_id=conversation_id, query=query)
+        page["data"] = shown(request, page["data"], include=query.include)
         touch_conversation(caller=caller(request), conversation_id=conversation_id)
         return Response(page)
 
     def post(self, request: Request, conversation_id: str) -> Response:
-        parse_item_query(arguments(request))
+        query = parse_item_query(arguments(request))
         asked = parse_create_items(body(request))
         added = add_conversation_items(caller=caller(request), conversation_id=conversation_id, request=asked)
-        return Response(list_envelope(added, has_more=False))
+        return Response(list_envelope(shown(request, added, include=query.include), has_more=False))
 
 
 class ConversationItemView(Endpoint):
     """One item of a conversation."""
 
     def get(self, request: Request, conversation_id: str, item_id: str) -> Response:
-        parse_item_query(arguments(request))
+        query = parse_item_query(arguments(request))
         found = get_conversation_item(caller=caller(request), conversation_id=conversation_id, item_id=item_id)
         touch_conversation(caller=caller(request), conversation_id=conversation_id)
-        return Response(found)
+        return Response(shown(request, [found], include=query.include)[0])
 
     def delete(self, request: Request, conversation_id: str, item_id: str) -> Response:
         refuse_query(arguments(request))

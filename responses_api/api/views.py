@@ -18,11 +18,12 @@ from responses_api.protocol import (
 )
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.models import get_model, list_models
-from responses_api.selectors.responses import get_response, wire_response
+from responses_api.selectors.responses import wire_response
 from responses_api.services.answer_create import Admission, running_response
 from responses_api.services.cancel_response import cancel_response
 from responses_api.services.delete_response import delete_response
-from responses_api.services.touch_store import touch_response
+from responses_api.services.open_response import open_response
+from responses_api.services.show_items import shown_items
 
 from .admission import admission, job_admission, wants_job
 from .endpoint import Endpoint
@@ -65,9 +66,10 @@ class ResponseView(Endpoint):
     """A stored response."""
 
     def get(self, request: Request, response_id: str) -> Response:
-        parse_retrieve_query(arguments(request))
-        found = wire_response(get_response(caller=caller(request), response_id=response_id))
-        touch_response(caller=caller(request), response_id=response_id)
+        query = parse_retrieve_query(arguments(request))
+        row = open_response(caller=caller(request), response_id=response_id)
+        found = wire_response(row)
+        found["output"] = shown_items(found["output"], include=query.include, project_id=row.project_id)
         return Response(found)
 
     def delete(self, request: Request, response_id: str) -> Response:
@@ -92,8 +94,9 @@ class InputItemsView(Endpoint):
 
     def get(self, request: Request, response_id: str) -> Response:
         query = parse_list_query(arguments(request))
-        page = list_input_items(caller=caller(request), response_id=response_id, query=query)
-        touch_response(caller=caller(request), response_id=response_id)
+        row = open_response(caller=caller(request), response_id=response_id)
+        page = list_input_items(row, query=query)
+        page["data"] = shown_items(page["data"], include=query.include, project_id=row.project_id)
         return Response(page)
 
 

@@ -17,7 +17,7 @@ from responses_api.protocol import parse_retrieve_query
 from responses_api.services.answer_create import running_response
 from responses_api.services.create_response import new_response_id
 from responses_api.services.database_threads import in_database_thread
-from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading
+from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading, refuse_stream
 from responses_api.services.follow_response import Follower
 from responses_api.streaming import DONE, PING, EncodedEvent, frame
 
@@ -124,11 +124,11 @@ class RetrievedStreamConsumer(EventStreamConsumer):
             return
         caller = caller_of(self.scope)
         response_id = self.scope["path"].rpartition("/")[2]
-        find = partial(job_to_stream, caller=caller, response_id=response_id, starting_after=query.starting_after)
+        asked = {"caller": caller, "response_id": response_id, "starting_after": query.starting_after}
         try:
             # Before anybody listens for it: an id that is none can't be listened for.
-            await in_database_thread(find)
+            await in_database_thread(refuse_stream, **asked)
         except Exception as error:
             await send_error(self.base_send, as_api_error(error))
             return
-        await self.send_job(caller, response_id, find)
+        await self.send_job(caller, response_id, partial(job_to_stream, **asked))

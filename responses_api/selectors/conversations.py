@@ -7,13 +7,14 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.errors import InvalidRequest, NotFound
 from responses_api.ids import is_client_id
-from responses_api.models import Conversation
+from responses_api.models import Conversation, Response
+from responses_api.models.response import ACTIVE
 from responses_api.protocol import ListQuery, list_envelope
 from responses_api.protocol.conversations import conversation_object
 
@@ -34,8 +35,9 @@ class Place:
 
 
 def live_conversations() -> QuerySet[Conversation]:
-    """Conversations whose time is not over."""
-    return Conversation.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()))
+    """Conversations whose time is not over, or that a running response continues: it will put its turn there."""
+    running = Response.objects.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
+    return Conversation.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()) | Exists(running))
 
 
 def get_conversation(*, caller: Caller, conversation_id: str, param: str | None = None) -> Conversation:

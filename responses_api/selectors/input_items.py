@@ -5,18 +5,15 @@ from typing import Any
 
 import orjson
 
-from responses_api.caller import Caller
 from responses_api.errors import InvalidValue
 from responses_api.models import Response
 from responses_api.protocol import ListQuery, list_envelope, parse_create, sent_items
 
 from .history import history_items, input_entries, items_by_key
-from .responses import get_response
 
 
-def list_input_items(*, caller: Caller, response_id: str, query: ListQuery) -> dict[str, Any]:
+def list_input_items(row: Response, *, query: ListQuery) -> dict[str, Any]:
     """One page of a response's whole input history, without its own output."""
-    row = get_response(caller=caller, response_id=response_id)
     if row.is_active:
         items = running_input(row)
         kept, has_more = one_page(range(len(items)), [item["id"] for item in items], query)

@@ -7,7 +7,6 @@ from django.db.models import Q
 from django.db.models.functions import Now
 
 from responses_api.caller import Caller
-from responses_api.counting import STORE_HITS, STORE_MISSES, count
 from responses_api.errors import InvalidRequest, NotFound, PreviousResponseNotFound, ResponseInProgress
 from responses_api.ids import is_client_id
 from responses_api.models import Response, Status
@@ -40,9 +39,7 @@ def get_response(*, caller: Caller, response_id: str) -> Response:
     """A stored response, or a background job in any state. A foreground response is not there before it ends."""
     row = find_response(caller, response_id)
     if row is None or (row.is_active and not row.background):
-        count(STORE_MISSES)
         raise NotFound.response(response_id)
-    count(STORE_HITS)
     return row
 
 
@@ -50,11 +47,9 @@ def get_previous(*, caller: Caller, response_id: str) -> Response:
     """The response that a request continues, with its turn. Raises a 400 or 409 that says why it can't be continued."""
     row = find_response(caller, response_id, param="previous_response_id", with_turn=True)
     if row is None or not row.store:
-        count(STORE_MISSES)
         raise PreviousResponseNotFound.for_id(response_id)
-    count(STORE_HITS)
     if row.status in ACTIVE:
-        raise ResponseInProgress.for_status(response_id, row.status, param="previous_response_id")
+        raise in_progress(row, param="previous_response_id")
     if row.status in (Status.FAILED, Status.CANCELLED):
         raise InvalidRequest(
             f"The previous response '{response_id}' is {row.status} and can't be continued. "
@@ -62,6 +57,12 @@ def get_previous(*, caller: Caller, response_id: str) -> Response:
             param="previous_response_id",
         )
     return row
+
+
+def in_progress(row: Response, *, param: str | None = None) -> ResponseInProgress:
+    """The refusal to touch a response that has not ended. One in the foreground is never told to wait in a queue."""
+    status = row.status if row.background else Status.IN_PROGRESS.value
+    return ResponseInProgress.for_status(row.public_id, status, background=row.background, param=param)
 
 
 def ended_response(public_id: str) -> dict[str, Any] | None:

@@ -10,10 +10,10 @@ from django.db.models.functions import Now
 
 from responses_api import bus
 from responses_api.caller import Caller
-from responses_api.errors import InvalidRequest
+from responses_api.errors import InvalidRequest, NotFound
 from responses_api.models import Response, Status
 from responses_api.models.response import ACTIVE
-from responses_api.selectors.responses import get_response, wire_response
+from responses_api.selectors.responses import find_response, get_response, wire_response
 
 from .database_threads import in_database_thread
 from .end_job import end_unheld
@@ -29,8 +29,8 @@ async def cancel_response(*, caller: Caller, response_id: str) -> dict[str, Any]
     One that has ended is answered as it is. One whose worker takes longer is answered as it runs, to be polled. Raises
     a 404, or a 400 for a response that was not made in the background.
     """
-    # An id that is none can't be listened for.
-    await in_database_thread(get_response, caller=caller, response_id=response_id)
+    # What can't be cancelled isn't listened for.
+    await in_database_thread(get_cancellable, caller=caller, response_id=response_id)
     subscription = None
     with suppress(bus.BusUnavailable):  # the row tells too, only later
         subscription = await bus.subscribe(bus.response_group(response_id))
@@ -60,18 +60,26 @@ async def _something(subscription: bus.Subscription | None, seconds: float) -> N
 
 def request_cancellation(*, caller: Caller, response_id: str) -> Response:
     """Have a job cancelled: at once where no worker holds it, else by its worker. The row as it then is."""
-    row = get_response(caller=caller, response_id=response_id)
-    if not row.background:
-        raise InvalidRequest(
-            f"Response '{response_id}' was not made in the background, and only background responses can be cancelled. "
-            "Close the connection of a running one."
-        )
+    row = get_cancellable(caller=caller, response_id=response_id)
     if row.is_active and not end_unheld(row.pk, outcome="cancelled"):
         held = Response.objects.filter(pk=row.pk, status__in=ACTIVE)
         held.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
         for worker in held.exclude(worker="").values_list("worker", flat=True):
             bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": row.pk})
     return get_response(caller=caller, response_id=response_id)
+
+
+def get_cancellable(*, caller: Caller, response_id: str) -> Response:
+    """The background job with this id, ended or not. Raises a 404, or a 400 for a response of the foreground."""
+    row = find_response(caller, response_id)
+    if row is None:
+        raise NotFound.response(response_id)
+    if not row.background:
+        raise InvalidRequest(
+            f"Response '{response_id}' was not made in the background, and only background responses can be cancelled. "
+            "Close the connection of a running one."
+        )
+    return row
 
 
 def abandon_response(*, public_id: str) -> None:

@@ -13,13 +13,14 @@ from responses_api.errors import Overloaded, RequestTooLarge
 from responses_api.ids import new_id
 from responses_api.protocol.counting import parse_count
 from responses_api.selectors.models import live_fleet, resolve_model
-from responses_api.selectors.responses import get_previous
 
 from .check_schemas import check_schemas
 from .create_response import conversation_to_continue
 from .database_threads import in_database_thread
 from .listen import listen
+from .open_response import open_previous
 from .take_input import take_input
+from .touch_store import touch_conversation
 
 ANSWER_SECONDS = 10.0
 MAX_BYTES = 8 << 20
@@ -50,9 +51,10 @@ def ask(caller: Caller, payload: Any) -> Question:
     offer = resolve_model(request.model)
     parent = None
     if request.previous_response_id is not None:
-        parent = get_previous(caller=caller, response_id=request.previous_response_id).turn_id
+        parent = open_previous(caller=caller, response_id=request.previous_response_id).turn_id
     elif request.conversation is not None:
         parent = conversation_to_continue(caller=caller, request=request).turn_id
+        touch_conversation(caller=caller, conversation_id=request.conversation)
     workers = [worker for worker, models in live_fleet().workers if offer.name in models]
     if not workers:
         raise Overloaded(f"No worker serves the model '{offer.name}' at the moment. Try again in a few seconds.")

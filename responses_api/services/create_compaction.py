@@ -10,11 +10,10 @@ from responses_api.caller import Caller
 from responses_api.models import Response
 from responses_api.protocol.compaction import CompactRequest, initial_compaction, parse_compact
 from responses_api.selectors.models import resolve_model
-from responses_api.selectors.responses import get_previous
 
 from .create_response import queue_job
+from .open_response import open_previous
 from .take_input import take_input
-from .touch_store import touch_response
 
 
 def create_compaction(
@@ -24,8 +23,7 @@ def create_compaction(
     offer = resolve_model(request.model)
     previous = None
     if request.previous_response_id is not None:
-        previous = get_previous(caller=caller, response_id=request.previous_response_id)
-        touch_response(caller=caller, response_id=request.previous_response_id)
+        previous = open_previous(caller=caller, response_id=request.previous_response_id)
     request, payload = take_input(caller=caller, request=request, payload=payload, parse=parse_compact)
     now = timezone.now()
     row = Response(

@@ -1,7 +1,7 @@
 """A new conversation, empty or with its first items."""
 
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.ids import new_id
@@ -20,7 +20,6 @@ def create_conversation(*, caller: Caller, request: CreateConversation) -> Conve
     refuse_without_conversations()
     payloads = with_free_ids([(item, False) for item in added_items(request.items)], parent=None)
     change = StoreChange(project_id=caller.project.pk)
-    now = timezone.now()
     with transaction.atomic():
         turn = write_turn(parent=None, payloads=payloads, change=change) if payloads else None
         row = Conversation.objects.create(
@@ -29,10 +28,11 @@ def create_conversation(*, caller: Caller, request: CreateConversation) -> Conve
             key=caller.key,
             turn=turn,
             metadata=dict(request.metadata),
-            created_at=now,
-            used_at=now,
+            created_at=Now(),
+            used_at=Now(),
             expires_at=conversation_expiry(),
         )
+        row.refresh_from_db(fields=["created_at"])
         change.conversations += 1
         change.conversation_bytes += history_bytes(turn) + metadata_bytes(row)
         change.response_bytes -= history_bytes(turn)

@@ -32,11 +32,12 @@ from .check_schemas import check_schemas
 from .dispatch import wake_workers
 from .event_log import begin_log
 from .move_conversation import history_bytes, lock_conversation
+from .open_response import open_previous
 from .remove_jobs import remove_jobs
 from .render_prompt import history_and_sent
 from .store_admission import is_to_be_stored, refuse_what_will_be_too_large
 from .take_input import take_input
-from .touch_store import touch_conversation, touch_response
+from .touch_store import touch_conversation
 
 
 def create_response(
@@ -52,8 +53,7 @@ def create_response(
     offer = resolve_model(request.model)
     previous = None
     if request.previous_response_id is not None:
-        previous = get_previous(caller=caller, response_id=request.previous_response_id)
-        touch_response(caller=caller, response_id=request.previous_response_id)
+        previous = open_previous(caller=caller, response_id=request.previous_response_id)
     conversation = None
     if request.conversation is not None:
         conversation = conversation_to_continue(caller=caller, request=request)

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from django.db import connection, transaction
 
 from responses_api.caller import Caller
-from responses_api.errors import NotFound, ResponseInProgress
+from responses_api.errors import NotFound
 from responses_api.models import StoreChange
 from responses_api.selectors.batches import batches
-from responses_api.selectors.responses import find_response
+from responses_api.selectors.responses import find_response, in_progress
 
 from .store_changes import record_changes
 from .sweep_turns import placeholders, sweep_turns
@@ -29,7 +29,7 @@ def delete_response(*, caller: Caller, response_id: str) -> None:
     if row is None:
         raise NotFound.response(response_id)
     if row.is_active:
-        raise ResponseInProgress.for_status(response_id, row.status)
+        raise in_progress(row)
     remove_responses([row.pk])
 
 

@@ -1,7 +1,7 @@
 """What a caller may change of a conversation besides its items."""
 
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, StoreChange
@@ -22,7 +22,7 @@ def edit_conversation(*, caller: Caller, conversation_id: str, request: UpdateCo
             raise conversation_not_found(conversation_id)
         before = metadata_bytes(row)
         row.metadata = dict(request.metadata)
-        row.used_at = timezone.now()
+        row.used_at = Now()
         row.save(update_fields=["metadata", "used_at"])
         record_change(StoreChange(project_id=row.project_id, conversation_bytes=metadata_bytes(row) - before))
         evicted = make_room_for_conversations()

@@ -22,6 +22,7 @@ from responses_api.streaming import EncodedEvent, encode_event, failure_events, 
 from .database_threads import in_reading_thread
 from .event_log import kept_from, read_page, stream_is_kept
 from .listen import listen
+from .open_response import open_response
 from .web_process import web_process
 
 log = structlog.get_logger(__name__)
@@ -190,7 +191,17 @@ async def reading(public_id: str) -> AsyncIterator[JobReader]:
 
 def job_to_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> tuple[Response, int]:
     """The job whose stream a caller asks for, and the first event of it. Raises an :class:`ApiError`."""
-    row = get_response(caller=caller, response_id=response_id)
+    return place_in_log(open_response(caller=caller, response_id=response_id), starting_after)
+
+
+def refuse_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> None:
+    """Raise what :func:`job_to_stream` would, without using the response."""
+    place_in_log(get_response(caller=caller, response_id=response_id), starting_after)
+
+
+def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, int]:
+    """The job, and the first event of it that is read."""
+    response_id = row.public_id
     first = 0 if starting_after is None else starting_after + 1
     kept = kept_from(row.pk) if stream_is_kept(row) else None
     if kept is None:

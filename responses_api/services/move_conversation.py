@@ -6,7 +6,6 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db.models.functions import Now
-from django.utils import timezone
 
 from responses_api.models import Conversation, Response, StoreChange, Turn
 from responses_api.selectors.conversations import live_conversations
@@ -31,7 +30,7 @@ def move_conversation(
     change.conversation_bytes += grown
     change.response_bytes -= grown
     values = {"expires_at": conversation_expiry()} if renew else {}
-    Conversation.objects.filter(pk=conversation.pk).update(turn=turn, used_at=timezone.now(), **values)
+    Conversation.objects.filter(pk=conversation.pk).update(turn=turn, used_at=Now(), **values)
 
 
 def history_bytes(turn: Turn | None) -> int:

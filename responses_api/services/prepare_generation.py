@@ -116,6 +116,9 @@ def prepare_generation(
     With a ``continuation``, the prompt is the one of before.
     """
     body = row.body_dict()
+    if not row.background:
+        # By the database's clock. A job's is as it was told when it was admitted.
+        body["created_at"] = int(row.created_at.timestamp())
     payload = orjson.loads(row.request)
     request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
     history = history_items(row.parent_id)

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, Response
@@ -28,8 +28,7 @@ def touch_conversation(*, caller: Caller, conversation_id: str) -> None:
 
 def _touch(rows: QuerySet[Any], *, since: str) -> None:
     """Touch what was not touched within the minute; the first use counts at any time."""
-    now = timezone.now()
-    stale = rows.filter(Q(used_at=F(since)) | Q(used_at__lt=now - STEP))
+    stale = rows.filter(Q(used_at=F(since)) | Q(used_at__lt=Now() - STEP))
     # Looked at first: on SQLite a write that changes nothing waits for other writes all the same.
     if stale.exists():
-        stale.update(used_at=now)
+        stale.update(used_at=Now())

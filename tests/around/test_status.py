@@ -18,7 +18,6 @@ from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TO
 from responses_api.errors import NotFound
 from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
 from responses_api.protocol import parse_create
-from responses_api.selectors.responses import get_response
 from responses_api.services import publish_counts as publishing
 from responses_api.services.announce_process import Announcement, announce_process, forget_process
 from responses_api.services.authenticate import default_project
@@ -28,6 +27,7 @@ from responses_api.services.delete_response import delete_response
 from responses_api.services.end_job import end_unheld
 from responses_api.services.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
 from responses_api.services.expire_responses import expire_responses
+from responses_api.services.open_response import open_response
 from responses_api.services.publish_counts import publish_counts
 from tests.admin.rows import make_project, start_response
 from tests.turns import MODEL, Conversationalist
@@ -116,13 +116,13 @@ def test_the_store_is_counted_as_it_fills_and_empties(client: Client, someone: C
     texts = [*Item.objects.values_list("payload", flat=True), *Response.objects.values_list("body", flat=True)]
     assert store["bytes"] == sum(len(text.encode()) for text in texts)
     assert (store["entries"], store["writes"], store["hits"], store["misses"]) == (2, 2, 1, 0)
-    get_response(caller=someone.caller, response_id=first)
+    open_response(caller=someone.caller, response_id=first)
     with pytest.raises(NotFound):
-        get_response(caller=someone.caller, response_id="resp_unknown")
+        open_response(caller=someone.caller, response_id="resp_unknown")
     delete_response(caller=someone.caller, response_id=first)
     Response.objects.filter(public_id=second).update(expires_at=Now() - timedelta(seconds=1))
     with pytest.raises(NotFound):
-        get_response(caller=someone.caller, response_id=second)
+        open_response(caller=someone.caller, response_id=second)
     assert expire_responses() == 1
     store = status(client)["store"]
     assert (store["entries"], store["bytes"], store["hits"], store["misses"]) == (0, 0, 2, 2)

@@ -22,6 +22,7 @@ from responses_api.services.create_conversation import create_conversation
 from responses_api.services.delete_conversation import delete_conversation
 from responses_api.services.delete_response import delete_response
 from responses_api.services.edit_conversation_items import delete_conversation_item
+from responses_api.services.expire_responses import expire_conversations
 from responses_api.services.recover_jobs import recover_jobs
 from tests.turns import Conversationalist
 
@@ -54,7 +55,7 @@ def texts(found: list[dict[str, Any]]) -> list[str]:
 
 def inputs(someone: Conversationalist, response_id: str) -> list[str]:
     """What a response read."""
-    found = list_input_items(caller=someone.caller, response_id=response_id, query=OLDEST_FIRST)
+    found = list_input_items(get_response(caller=someone.caller, response_id=response_id), query=OLDEST_FIRST)
     return texts(found["data"])
 
 
@@ -106,7 +107,7 @@ def test_ids_stay_unique_when_two_turns_bring_the_same(someone: Conversationalis
     assert len(set(ids)) == 4
     assert ids[0] == "msg_mine"
     if store:
-        page = list_input_items(caller=someone.caller, response_id=ended[1], query=OLDEST_FIRST)
+        page = list_input_items(get_response(caller=someone.caller, response_id=ended[1]), query=OLDEST_FIRST)
         assert page["data"][0]["id"] == "msg_mine"
 
 
@@ -218,3 +219,19 @@ def test_more_ids_than_a_statement_may_have_parameters(someone: Conversationalis
         assert used_ids(turn.pk, many) == {known}
     finally:
         connection.connection.setlimit(SQLITE_LIMIT_VARIABLE_NUMBER, before)
+
+
+@pytest.mark.parametrize("store", [True, False])
+def test_a_conversation_lives_as_long_as_a_response_continues_it(someone: Conversationalist, store: bool) -> None:
+    """Its time ends meanwhile: it can still be read, is not removed, and gets the turn, which gives it new time."""
+    conversation_id = new(someone, "before")
+    running = someone.begin("late", conversation=conversation_id, store=store)
+    Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
+    assert expire_conversations() == 0
+    assert texts(items(someone, conversation_id)) == ["before"]
+    running.end()
+    assert texts(items(someone, conversation_id)) == ["before", "late", "ok"]
+    Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
+    with pytest.raises(NotFound):
+        items(someone, conversation_id)
+    assert expire_conversations() == 1

@@ -14,6 +14,7 @@ from .cases import Case
 from .fairness import run_fairness
 from .fencing import run_clocks, run_frozen, run_messages
 from .kill import run_kill, run_rolling
+from .kill_points import run_statements
 from .outage import run_outage
 from .poison import run_poison
 from .realmodel import run_realmodel
@@ -30,6 +31,7 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "clocks": run_clocks,
     "messages": run_messages,
     "frozen": run_frozen,
+    "statements": run_statements,
     "sweep": run_sweep,
 }
 

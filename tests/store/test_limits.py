@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-import orjson
 import pytest
 from django.utils import timezone
 
@@ -22,7 +21,6 @@ from responses_api.errors import (
     RateLimited,
 )
 from responses_api.models import Conversation, Item, Project, Response, StoreChange, Turn
-from responses_api.models.response import ACTIVE
 from responses_api.protocol import parse_list_query
 from responses_api.protocol.conversations import (
     parse_create_conversation,
@@ -34,7 +32,7 @@ from responses_api.selectors.history import history_items
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response, wire_response
-from responses_api.selectors.store_totals import StoreTotals, get_store_totals
+from responses_api.selectors.store_totals import get_store_totals
 from responses_api.services.assemble_history import assembling_history
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_conversation import create_conversation
@@ -51,6 +49,7 @@ from responses_api.services.leases import Lease
 from responses_api.services.make_room import make_room
 from responses_api.services.store_changes import add_up_changes
 from responses_api.services.touch_store import touch_conversation, touch_response
+from tests.totals import recorded, true_totals
 from tests.turns import Conversationalist, RunningTurn, timed_queries
 
 pytestmark = pytest.mark.django_db
@@ -86,27 +85,6 @@ def conversations() -> list[str]:
 def counted(name: str) -> float:
     """What has been counted since the last look."""
     return take_counts().get(f"mlx_responses_store_{name}_total", 0)
-
-
-def true_totals(project_id: int | None = None) -> tuple[int, int, int, int]:
-    """What the totals must be, by looking at every row."""
-    scope = {} if project_id is None else {"project_id": project_id}
-    ended = Response.objects.filter(**scope).exclude(status__in=ACTIVE)
-    held = items = 0
-    for row in Conversation.objects.filter(**scope).select_related("turn"):
-        held += len(orjson.dumps(row.metadata))
-        turn: Turn | None = row.turn
-        while turn is not None:
-            items += sum(item.size for item in turn.items.all())
-            turn = turn.parent
-    texts = [*Item.objects.filter(**scope).values_list("payload", flat=True), *ended.values_list("body", flat=True)]
-    free = sum(len(text.encode()) for text in texts) - items
-    return ended.count(), free, Conversation.objects.filter(**scope).count(), held + items
-
-
-def recorded(project_id: int | None = None) -> tuple[int, int, int, int]:
-    totals: StoreTotals = get_store_totals(project_id)
-    return totals.responses, totals.response_bytes, totals.conversations, totals.conversation_bytes
 
 
 # Entries and bytes
@@ -157,7 +135,7 @@ def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(someone: Conver
     for number in range(4):
         previous = someone.turn(f"turn {number}", previous=previous)
     assert stored() == [previous]
-    page = list_input_items(caller=someone.caller, response_id=str(previous), query=OLDEST_FIRST)
+    page = list_input_items(get_response(caller=someone.caller, response_id=str(previous)), query=OLDEST_FIRST)
     assert len(page["data"]) == 7
     last = someone.turn("alone")
     assert stored() == [last]
@@ -196,7 +174,7 @@ def test_running_jobs_are_never_evicted(someone: Conversationalist, settings: An
     assert stored() == [running.row.public_id, second]
     late = running.end()
     assert stored() == [late]
-    assert len(list_input_items(caller=someone.caller, response_id=late, query=OLDEST_FIRST)["data"]) == 3
+    assert len(list_input_items(get_response(caller=someone.caller, response_id=late), query=OLDEST_FIRST)["data"]) == 3
 
 
 def test_a_project_evicts_its_own(someone: Conversationalist, settings: Any) -> None:
@@ -290,7 +268,10 @@ def test_the_conversation_used_longest_ago_makes_room(someone: Conversationalist
     settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 2
     third = new_conversation(someone)
     assert conversations() == [first, third]
-    assert len(list_input_items(caller=someone.caller, response_id=answered, query=OLDEST_FIRST)["data"]) == 2
+    assert (
+        len(list_input_items(get_response(caller=someone.caller, response_id=answered), query=OLDEST_FIRST)["data"])
+        == 2
+    )
     assert recorded() == true_totals()
     running = someone.begin("go on", conversation=first)
     Conversation.objects.filter(public_id=first).update(used_at=timezone.now() - timedelta(days=1))

@@ -1,0 +1,26 @@
+"""Stored items as a reader asked for them by `include`."""
+
+from collections.abc import Collection
+from typing import Any
+
+from .blobs import seal_reasoning
+
+LOGPROBS = "message.output_text.logprobs"
+ENCRYPTED_REASONING = "reasoning.encrypted_content"
+
+
+def shown_items(items: list[dict[str, Any]], *, include: Collection[str], project_id: int) -> list[dict[str, Any]]:
+    """The items with log-probabilities only when they are asked for, and with sealed reasoning when that is."""
+    return [_shown(item, include, project_id) for item in items]
+
+
+def _shown(item: dict[str, Any], include: Collection[str], project_id: int) -> dict[str, Any]:
+    if item["type"] == "message" and LOGPROBS not in include and isinstance(item["content"], list):
+        return {
+            **item,
+            "content": [{**part, "logprobs": []} if part.get("logprobs") else part for part in item["content"]],
+        }
+    if item["type"] == "reasoning" and ENCRYPTED_REASONING in include and not item.get("encrypted_content"):
+        text = "".join(part["text"] for part in item.get("content") or ())
+        return {**item, "encrypted_content": seal_reasoning(text, project_id=project_id)} if text else item
+    return item

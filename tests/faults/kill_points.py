@@ -1,0 +1,38 @@
+"""Killing a process at every statement, on both databases: `tests/faults/statements.py` in processes of its own."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from responses_site.setting_kinds import BASE_DIR
+from tests.live.server import embedded
+from tests.services import find_postgres, fresh_database
+
+from .cases import Case
+
+
+def run_statements(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """A case for each database."""
+    work.mkdir(parents=True, exist_ok=True)
+    yield _run(work)
+    server = find_postgres()
+    if server is not None:
+        with fresh_database(server) as url:
+            yield _run(work, DATABASE_URL=url)
+
+
+def _run(work: Path, **settings: str) -> Case:
+    case = Case(f"statements {'postgresql' if settings else 'sqlite'}")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.faults.statements"],
+        cwd=BASE_DIR,
+        env=embedded(work, **settings).environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    lines = done.stdout.splitlines()
+    case.figures.append(f"{len(lines)} lines")
+    case.check(done.returncode == 0, done.stdout + done.stderr)
+    return case

@@ -1,0 +1,23 @@
+"""A process killed at any statement leaves what was to be deleted whole or nowhere. `make faults` does all operations."""
+
+
+from tests.processes import run_python
+
+OPERATIONS = ("deletion_of_a_chain", "forgetting", "eviction")
+
+
+def check_statements(*operations: str, data_dir, **settings: str) -> None:
+    """Every point of these operations."""
+    ended = run_python("-m", "tests.faults.statements", *operations, data_dir=data_dir, **settings)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.stdout.count(": good\n") == len(operations)
+
+
+def test_on_sqlite(tmp_path) -> None:
+    """Also before and after each commit."""
+    check_statements(*OPERATIONS, data_dir=tmp_path, RESPONSES_ENGINE="scripted")
+
+
+def test_on_postgresql(postgres_url: str, tmp_path) -> None:
+    """The same with locks of its own."""
+    check_statements(*OPERATIONS[:2], data_dir=tmp_path, RESPONSES_ENGINE="scripted", DATABASE_URL=postgres_url)

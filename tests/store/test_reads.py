@@ -1,0 +1,80 @@
+"""What reading a stored response shows, counts and refuses."""
+
+from typing import Any
+
+import pytest
+
+from responses_api.counting import STORE_HITS, STORE_MISSES, take_counts
+from responses_api.errors import InvalidRequest, NotFound, ResponseInProgress
+from responses_api.models import Response
+from responses_api.services.blobs import open_reasoning
+from responses_api.services.cancel_response import get_cancellable
+from responses_api.services.delete_response import delete_response
+from responses_api.services.open_response import open_previous, open_response
+from responses_api.services.show_items import ENCRYPTED_REASONING, LOGPROBS, shown_items
+from tests.turns import Conversationalist
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    take_counts()
+    return Conversationalist.make()
+
+
+def test_log_probabilities_come_only_when_they_are_asked_for() -> None:
+    """Whatever was asked for when the response was made."""
+    entry = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
+    part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": [entry]}
+    items: list[dict[str, Any]] = [{"id": "msg_1", "type": "message", "role": "assistant", "content": [part]}]
+    assert shown_items(items, include=(), project_id=1)[0]["content"] == [{**part, "logprobs": []}]
+    assert shown_items(items, include=(LOGPROBS,), project_id=1) == items
+
+
+def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
+    """Also where it was not when the response was made; what comes back opens to the same text."""
+    thought = {"id": "rs_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
+    assert shown_items([thought], include=(), project_id=1) == [thought]
+    (sealed,) = shown_items([thought], include=(ENCRYPTED_REASONING,), project_id=1)
+    assert sealed["content"] == thought["content"]
+    assert open_reasoning([{**sealed, "content": []}], project_id=1)[0]["content"] == thought["content"]
+
+
+def test_a_running_foreground_response_says_how_it_ends(someone: Conversationalist) -> None:
+    """It is in progress even while it waits, and nothing advises what would be refused."""
+    response_id = someone.begin("hello").row.public_id
+    for refused in (
+        lambda: delete_response(caller=someone.caller, response_id=response_id),
+        lambda: open_previous(caller=someone.caller, response_id=response_id),
+    ):
+        with pytest.raises(ResponseInProgress, match=r"'in_progress'.*close the connection") as caught:
+            refused()
+        assert "cancel" not in caught.value.message
+    with pytest.raises(InvalidRequest, match="not made in the background"):
+        get_cancellable(caller=someone.caller, response_id=response_id)
+    with pytest.raises(NotFound):
+        open_response(caller=someone.caller, response_id=response_id)
+
+
+def test_every_reading_counts_as_use_once(someone: Conversationalist, settings: Any) -> None:
+    """Reading and continuing do, looking at a job to cancel it does not."""
+    settings.RESPONSES_STORE_MAX_ENTRIES = 10
+    response_id = someone.turn("hello")
+    made = Response.objects.get().used_at
+    get_cancellable_refusal(someone, response_id)
+    assert Response.objects.get().used_at == made
+    assert STORE_HITS.name not in take_counts()
+    for read in (open_response, open_previous):
+        Response.objects.update(used_at=made)
+        read(caller=someone.caller, response_id=response_id)
+        assert Response.objects.get().used_at != made
+        assert take_counts()[STORE_HITS.name] == 1
+        with pytest.raises(Exception, match="resp_unknown"):
+            read(caller=someone.caller, response_id="resp_unknown")
+        assert take_counts() == {STORE_MISSES.name: 1}
+
+
+def get_cancellable_refusal(someone: Conversationalist, response_id: str) -> None:
+    with pytest.raises(InvalidRequest):
+        get_cancellable(caller=someone.caller, response_id=response_id)
