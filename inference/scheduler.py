@@ -10,7 +10,9 @@ from inference.types import EngineLoad, GenerationRequest, ModelError
 
 
 class Scheduler:
-    """Guarantees: admission in the order (priority, arrival), never more than `slots` running, each id live once."""
+    """Guarantees: never more than `slots` running, each id live once, and admission by priority. Of one priority, the
+    owners of caches take turns: who has many waiting comes no sooner with the next than one who has just come.
+    """
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -18,7 +20,11 @@ class Scheduler:
         self._open = False
         self._woken = False
         self._arrivals = 0
-        self._heap: list[tuple[int, int, str]] = []
+        self._heap: list[tuple[int, int, int, str]] = []
+        self._turns: dict[int, dict[str, int]] = {}
+        """By priority, each waiting owner's last turn."""
+        self._turn: dict[int, int] = {}
+        """By priority, the turn of who was admitted last."""
         self._waiting: dict[str, GenerationRequest] = {}
         self._running: set[str] = set()
         self._to_cancel: set[str] = set()
@@ -31,8 +37,9 @@ class Scheduler:
                 raise ModelError("The engine is not running.")
             if request.id in self._waiting or request.id in self._running:
                 raise ValueError(f"request {request.id!r} is live already")
+            turn = self._next_turn(request.priority, request.cache_scope)
             self._waiting[request.id] = request
-            heapq.heappush(self._heap, (request.priority, self._arrivals, request.id))
+            heapq.heappush(self._heap, (request.priority, turn, self._arrivals, request.id))
             self._arrivals += 1
             self._wake()
 
@@ -76,8 +83,10 @@ class Scheduler:
         admitted: list[GenerationRequest] = []
         with self._changed:
             while self._heap and len(self._running) < self.slots and (limit is None or len(admitted) < limit):
-                request = self._waiting.pop(heapq.heappop(self._heap)[2], None)
+                priority, turn, _, id = heapq.heappop(self._heap)
+                request = self._waiting.pop(id, None)
                 if request is not None:
+                    self._turn[priority] = turn
                     self._running.add(request.id)
                     admitted.append(request)
         return admitted
@@ -104,6 +113,15 @@ class Scheduler:
             self._running.clear()
             self._to_cancel.clear()
             return live
+
+    def _next_turn(self, priority: int, owner: str) -> int:
+        """The owner's next turn: after its last one, and not before the present one."""
+        now = self._turn.get(priority, 0)
+        if not self._waiting:
+            self._turns.clear()
+        turns = self._turns.setdefault(priority, {})
+        turns[owner] = max(now, turns.get(owner, now - 1) + 1)
+        return turns[owner]
 
     def _wake(self) -> None:
         self._woken = True

@@ -8,7 +8,9 @@ from pathlib import Path
 from responses_site.setting_kinds import BASE_DIR
 
 
-def run_python(*arguments: str, data_dir: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(
+    *arguments: str, data_dir: Path, seconds: float = 60, **environment: str
+) -> subprocess.CompletedProcess[str]:
     """The ended process, its output as text; `environment` holds settings."""
     return subprocess.run(
         [sys.executable, *arguments],
@@ -22,6 +24,6 @@ def run_python(*arguments: str, data_dir: Path, **environment: str) -> subproces
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=seconds,
         check=False,
     )

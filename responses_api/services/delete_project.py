@@ -19,6 +19,7 @@ from responses_api.models import (
 from responses_api.models.response import ACTIVE
 
 from .forget_owner import forget_owners
+from .write_ahead_log import note_removal
 
 
 def delete_project(*, project: Project) -> None:
@@ -33,6 +34,7 @@ def delete_project(*, project: Project) -> None:
         responses = Response.objects.filter(project=project)
         key_ids = list(ApiKey.objects.filter(project=project).values_list("pk", flat=True))
         running = list(responses.filter(status__in=ACTIVE).exclude(worker="").values_list("pk", "worker"))
+        note_removal()
         # A turn and its items refer to each other in both directions; the database checks that at the end.
         for rows in (
             UsageRecord.objects.filter(project=project),

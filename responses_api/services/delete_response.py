@@ -14,6 +14,7 @@ from responses_api.selectors.responses import find_response, in_progress
 from .store_changes import record_changes
 from .sweep_turns import placeholders, sweep_turns
 from .transaction_locks import Lock, lock_until_commit
+from .write_ahead_log import note_removal
 
 REMOVE_RESPONSES = """
     DELETE FROM responses_api_response WHERE id IN ({keys}) AND status NOT IN ('queued', 'in_progress')
@@ -42,6 +43,7 @@ def remove_responses(keys: Collection[int]) -> int:
     removed = 0
     with transaction.atomic(savepoint=False):
         lock_until_commit(Lock.REMOVAL)
+        note_removal()
         changes: defaultdict[int, StoreChange] = defaultdict(StoreChange)
         turns: set[int | None] = set()
         with connection.cursor() as cursor:

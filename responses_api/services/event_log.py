@@ -18,6 +18,7 @@ from responses_api.streaming import EncodedEvent
 from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
 
 from .leases import Lease
+from .write_ahead_log import note_removal
 
 PAGE_BATCHES = 200
 EXPIRY_LOGS = 50
@@ -231,6 +232,7 @@ def expire_event_logs(pause: Callable[[], None] = lambda: None) -> int:
             total += EventBatch.objects.filter(pk__in=later).delete()[0]
             pause()
         total += logs.filter(number=0).delete()[0]
+        note_removal()
         pause()
     return total
 

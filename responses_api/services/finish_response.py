@@ -21,6 +21,7 @@ from .store_changes import record_change
 from .sweep_turns import sweep_turns
 from .token_counts import TokenCounts
 from .turns import write_turn
+from .write_ahead_log import note_removal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +110,7 @@ def was_finished(lease: Lease) -> bool:
 
 def forget(row: Response, change: StoreChange) -> None:
     """Remove the row of a foreground response that is not stored, and its history if it was the last to need it."""
+    note_removal()
     rows = Response.objects.filter(pk=row.pk)
     rows._raw_delete(rows.db)
     change.response_bytes -= sweep_turns([row.parent_id]).total()

@@ -37,18 +37,27 @@ MAX_LOSSES = 3
 
 # One statement, and for interactive requests no more than it needs, since each waits for it. What a worker needs of a
 # row comes back with the claim.
+# The rows are chosen once: as a subquery, another plan may choose again for every row, and take more than the limit.
 CLAIM = """
+    WITH candidate(id) AS MATERIALIZED ({candidates} LIMIT %s {lock})
     UPDATE responses_api_response
     SET worker = %s, attempt = attempt + 1, lease_until = {lease_until}
-    WHERE id IN ({candidates} LIMIT %s {lock})
+    WHERE id IN (SELECT id FROM candidate)
     RETURNING id, public_id, project_id, key_id, model, priority, background, stream, parent_id, request, body,
         created_at, worker, attempt, losses, cancel_requested_at, {now} AS claimed_at
 """
 
+# Projects take turns, and so do the keys of each: a project's n-th waiting row comes before another's (n+1)-th.
 INTERACTIVE = """
-    SELECT job.id FROM responses_api_response job
-    WHERE job.status = 'queued' AND job.worker = '' AND job.priority = 0 AND job.model IN ({models})
-    ORDER BY job.id
+    SELECT job.id FROM responses_api_response job JOIN (
+        SELECT own.id, ROW_NUMBER() OVER (PARTITION BY own.project_id ORDER BY own.number, own.id) AS number FROM (
+            SELECT id, project_id, ROW_NUMBER() OVER (PARTITION BY project_id, key_id ORDER BY id) AS number
+            FROM responses_api_response
+            WHERE status = 'queued' AND worker = '' AND priority = 0 AND model IN ({models})
+        ) own
+    ) turn ON turn.id = job.id
+    WHERE job.worker = '' AND job.status = 'queued'
+    ORDER BY turn.number, job.id
 """
 
 # Projects take turns: a project's n-th waiting row comes before another's (n+1)-th, and what it has running counts as
@@ -73,8 +82,8 @@ BACKGROUND = """
 def claim_responses(*, worker: str, models: Sequence[str], limit: int, background: bool = False) -> list[Response]:
     """Claim up to ``limit`` waiting rows of these models, either interactive or background ones.
 
-    The oldest interactive ones come first. Of background jobs, those of the project that has least running, and of a
-    project's the oldest.
+    Of interactive ones, projects take turns and of each its keys, the oldest first. Of background jobs, those of the
+    project that has least running, and of a project's the oldest.
     """
     if not models:
         return []
@@ -91,7 +100,7 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
         ),
         lock="FOR UPDATE OF job SKIP LOCKED" if postgresql else "",
     )
-    rows = Response.objects.raw(statement, [worker, settings.RESPONSES_LEASE_SECONDS, *models, limit])
+    rows = Response.objects.raw(statement, [*models, limit, worker, settings.RESPONSES_LEASE_SECONDS])
     return sorted(rows, key=lambda row: row.pk)
 
 

@@ -10,6 +10,7 @@ from responses_api.selectors.batches import batches
 
 from .store_changes import record_changes
 from .sweep_turns import sweep_turns
+from .write_ahead_log import note_removal
 
 
 def remove_jobs(rows: QuerySet[Response]) -> int:
@@ -21,6 +22,7 @@ def remove_jobs(rows: QuerySet[Response]) -> int:
         found = dict(rows.select_for_update().order_by("pk").values_list("pk", "parent_id"))
         if not found:
             return 0
+        note_removal()
         for some in batches(sorted(found)):
             for part in (
                 EventBatch.objects.filter(response__in=some),

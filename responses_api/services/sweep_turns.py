@@ -13,6 +13,7 @@ from django.db import connection
 from responses_api.selectors.batches import batches
 
 from .transaction_locks import Lock, lock_until_commit
+from .write_ahead_log import note_removal
 
 # A turn is doomed when nothing refers to it, or only the one later turn that is doomed itself. Where doomed branches
 # meet, the next round continues. Each round at least halves the number of branches, so there are few. Scalar
@@ -94,6 +95,7 @@ def find_doomed(turns: Collection[int]) -> dict[int, int | None]:
 
 def remove_turns(turns: Collection[int]) -> Counter[int]:
     """Remove turns with the items that only they held; the bytes of these, by project."""
+    note_removal()
     freed: Counter[int] = Counter()
     items: set[int] = set()
     with connection.cursor() as cursor:

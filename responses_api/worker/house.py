@@ -15,6 +15,7 @@ from responses_api.services.publish_counts import publish_counts
 from responses_api.services.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
 from responses_api.services.run_generation import Generation
 from responses_api.services.sweep import sweep
+from responses_api.services.write_ahead_log import empty_write_ahead_log
 
 from .ended_streams import EndedStreams
 from .hosted_models import ModelHost
@@ -36,7 +37,7 @@ class Holder(Protocol):
 
 
 class House:
-    """Four threads. The heartbeat shares its thread, and its database connection, with nothing."""
+    """A few threads. The heartbeat shares its thread, and its database connection, with nothing."""
 
     def __init__(self, worker: Holder, host: ModelHost) -> None:
         self._worker = worker
@@ -49,6 +50,7 @@ class House:
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, self._wake, seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
+            Periodic("worker-log", empty_write_ahead_log, seconds=beat),
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
         self._sweeper = Periodic("worker-sweeper", self._sweep, seconds=sweep_seconds, first=min(beat, sweep_seconds))

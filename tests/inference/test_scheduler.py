@@ -1,5 +1,7 @@
 """The queue before an engine keeps its order, its limit and its count."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -70,3 +72,18 @@ def test_waiting_returns_at_once_for_what_came_before() -> None:
     scheduler = opened(1)
     scheduler.submit(request("a"))
     scheduler.wait(None)
+
+
+def test_owners_take_turns_whoever_has_more_waiting() -> None:
+    """The first of who comes late is admitted after no more than one of who has many."""
+    scheduler = opened(slots=1)
+    for number in range(5):
+        scheduler.submit(replace(request(f"many {number}"), cache_scope="many"))
+    assert [found.id for found in scheduler.admit()] == ["many 0"]
+    for number in range(2):
+        scheduler.submit(replace(request(f"few {number}"), cache_scope="few"))
+    order = []
+    for _ in range(6):
+        scheduler.release(order[-1] if order else "many 0")
+        order += [found.id for found in scheduler.admit()]
+    assert order == ["few 0", "many 1", "few 1", "many 2", "many 3", "many 4"]

@@ -6,6 +6,7 @@ from typing import Any
 from openai import OpenAI
 
 from .server import embedded
+from .test_around import eventually
 
 MODEL = "smollm2-135m"
 MARK = "a-secret-that-nobody-may-find"
@@ -38,6 +39,8 @@ def test_nothing_is_left_on_the_disk(tmp_path: Path) -> None:
     server = embedded(tmp_path, RESPONSES_LOG_LEVEL="debug")
     server.start()
     ask_everything(server.client())
+    # While it runs, too: the database's log is emptied soon.
+    assert eventually(lambda: not traces(tmp_path)), traces(tmp_path)
     assert server.stop() == 0
     assert traces(tmp_path) == []
     server.start()

@@ -1,5 +1,4 @@
-"""A process killed at any statement leaves what was to be deleted whole or nowhere. `make faults` does all operations."""
-
+"""Killed at any statement, a process leaves what it was to delete whole or nowhere. `make faults` tries them all."""
 
 from tests.processes import run_python
 
@@ -8,7 +7,7 @@ OPERATIONS = ("deletion_of_a_chain", "forgetting", "eviction")
 
 def check_statements(*operations: str, data_dir, **settings: str) -> None:
     """Every point of these operations."""
-    ended = run_python("-m", "tests.faults.statements", *operations, data_dir=data_dir, **settings)
+    ended = run_python("-m", "tests.faults.statements", *operations, data_dir=data_dir, seconds=300, **settings)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.count(": good\n") == len(operations)
 

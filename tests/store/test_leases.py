@@ -6,10 +6,13 @@ import pytest
 from django.db.models.functions import Now
 
 from inference.scripted_tokenizer import ScriptedTokenizer
+from responses_api.caller import Caller
 from responses_api.models import Process, Response, UsageRecord
 from responses_api.protocol import parse_create
 from responses_api.services.announce_process import Announcement, announce_process
 from responses_api.services.cancel_response import abandon_response
+from responses_api.services.create_key import create_key
+from responses_api.services.create_project import create_project
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.finish_response import Ending, finish_response
 from responses_api.services.leases import Lease, claim_responses, renew_leases
@@ -135,3 +138,14 @@ def test_a_running_job_without_a_reader_is_found(someone: Conversationalist) -> 
     assert orphaned_jobs(worker="a") == [row.pk]
     announce_process(Announcement(id="web_dead", kind=Process.Kind.WEB))
     assert orphaned_jobs(worker="a") == []
+
+
+def test_interactive_requests_of_projects_and_keys_take_turns(someone: Conversationalist) -> None:
+    """One key with many waiting keeps neither another key of its project waiting nor another project."""
+    many = [queue(someone, str(number)) for number in range(4)]
+    key = create_key(project=someone.caller.project, name="other")[0]
+    second = queue(Conversationalist(caller=Caller(project=key.project, key=key), worker=someone.worker))
+    elsewhere = Caller(project=create_project(name="elsewhere"))
+    third = queue(Conversationalist(caller=elsewhere, worker=someone.worker))
+    claimed = {row.public_id for row in claim_responses(worker="a", models=[MODEL], limit=3)}
+    assert claimed == {many[0], second, third}
