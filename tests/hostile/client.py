@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import select
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 STEP = 1 << 20
@@ -51,6 +52,8 @@ class Answer:
     size: int
     start: bytes
     is_late: bool = False
+    is_held: bool = False
+    """Whether a client that reads nothing for long can have the whole answer afterwards."""
 
     @property
     def text(self) -> str:
@@ -77,7 +80,7 @@ def send(
                 return _answer(received, size, began)
             if not unsent and manner is Manner.READS_NOTHING:
                 time.sleep(min(patience, waiting))
-                return _answer(received, size, began)
+                return _drained(connection, began)
             reads = [] if manner is Manner.READS_NOTHING else [connection]
             readable, writable, _ = select.select(reads, [connection] if unsent else [], [], waiting)
             if writable and not _write(connection, data):
@@ -88,6 +91,19 @@ def send(
                 received += part[: KEPT - len(received)]
                 if not part or manner is Manner.LEAVES_READING:
                     return _answer(received, size, began)
+
+
+def _drained(connection: socket.socket, began: float) -> Answer:
+    """What is still to be had of an answer."""
+    received, size = bytearray(), 0
+    connection.settimeout(2)
+    with contextlib.suppress(OSError):
+        while part := connection.recv(STEP):
+            size += len(part)
+            received += part[: KEPT - len(received)]
+    head = bytes(received).partition(b"\r\n\r\n")[0]
+    length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
+    return replace(_answer(received, size, began), is_held=length is not None and size >= int(length[1]) + len(head))
 
 
 def _write(connection: socket.socket, data: list[memoryview]) -> bool:

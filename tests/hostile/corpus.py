@@ -59,14 +59,16 @@ class Hostile:
     manner: Manner = Manner.WHOLE
     key: str | None = "good"
     """The caller's key: good, wrong, or none at all."""
+    at_once: int = 1
+    """So many of it at the same time."""
     about: tuple[str, str] | None = None
     """The component's property that it is about."""
 
     @property
     def name(self) -> str:
-        notes = ([] if self.manner is Manner.WHOLE else [self.manner.value]) + (
-            [] if self.key == "good" else [f"{self.key or 'no'} key"]
-        )
+        notes = [] if self.manner is Manner.WHOLE else [self.manner.value]
+        notes += [] if self.key == "good" else [f"{self.key or 'no'} key"]
+        notes += [] if self.at_once == 1 else [f"{self.at_once} at once"]
         return f"{self.route} {self.place}: {self.shape}" + (f" ({', '.join(notes)})" if notes else "")
 
 

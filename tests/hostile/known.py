@@ -26,6 +26,8 @@ class Known:
     item_id: str = ""
     large_item: str = ""
     """An item of 1 MB."""
+    large_response: str = ""
+    """A response with an input of 16 MB."""
     blob: str = ""
     """A compaction's content, and one that holds 4 MB."""
     large_blob: str = ""
@@ -39,6 +41,10 @@ class Known:
         call = {"type": "web_search_call", "action": {"type": "search", "query": "a" * LARGE_ITEM}}
         stays = known._post("/conversations", items=[call])
         known.large_item = known._get(f"/conversations/{stays['id']}/items")["data"][0]["id"]
+        large = {"type": "web_search_call", "action": {"type": "search", "query": "a" * 16 * MIB}}
+        known.large_response = known._post("/responses", model=MODEL, input=[large, QUESTION], max_output_tokens=16)[
+            "id"
+        ]
         known.blob = known._blob("hi")
         known.large_blob = known._blob([call] * 4 + [QUESTION])
         return known

@@ -17,6 +17,7 @@ from tests.live.server import LiveServer, embedded, team
 from . import MIB, memory
 from .corpus import Hostile, corpus
 from .known import Known
+from .manners import ill_mannered
 from .measure import Bench, Measured, Rules
 from .repeated import repeated_requests
 from .watch import Watch
@@ -87,7 +88,7 @@ def run(server: LiveServer, plan: Plan, *, rules: Rules | None = None, victims: 
         known = Known.on(server, key=key)
         stack.callback(known.http.close)
         document = httpx.get(f"{server.url}/openapi.json").raise_for_status().json()
-        requests = [*repeated_requests(known), *corpus(document)]
+        requests = [*repeated_requests(known), *ill_mannered(known), *corpus(document)]
         outcome.kinds = len(requests)
         watch = Watch(server.port, key=victims_key, tokens=victims.tokens, slow=victims.slow, count=victims.count)
         stack.callback(watch.kill)
