@@ -248,6 +248,26 @@ class Environment:
         30.0,
         "Longest that the headers of a request take, and each MiB of its body; a slower body is answered 408.",
     )
+    max_connections: int = _setting(
+        "RESPONSES_MAX_CONNECTIONS",
+        kinds.integer(1),
+        1024,
+        "Most connections that a web process has open; for one more the one that is idle longest is closed, or else it "
+        "is answered 503.",
+    )
+    idle_timeout_seconds: float = _setting(
+        "RESPONSES_IDLE_TIMEOUT_SECONDS",
+        kinds.seconds(0, above=True),
+        75.0,
+        "How long a connection without a request is kept; longer than a proxy keeps its own.",
+    )
+    send_max_bytes: int = _setting(
+        "RESPONSES_SEND_MAX_BYTES",
+        kinds.byte_count(1024),
+        256 * MIB,
+        "Most bytes that a web process holds for readers that have not taken them; beyond, the readers for whom most "
+        "is held are cut off.",
+    )
     hosted_tools: str = _setting(
         "RESPONSES_HOSTED_TOOLS",
         kinds.choice("ignore", "reject"),
@@ -441,7 +461,7 @@ class Environment:
         "RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS",
         kinds.seconds(0, above=True),
         5.0,
-        "How long a reader that doesn't read keeps its stream.",
+        "How long a reader that takes nothing keeps its connection.",
     )
     foreground_timeout_seconds: float = _setting(
         "RESPONSES_FOREGROUND_TIMEOUT_SECONDS",

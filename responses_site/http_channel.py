@@ -1,13 +1,18 @@
-"""What can't be read as HTTP is answered as everything else is: with the error envelope and a request id."""
+"""A connection: requests begin with their headers, and what can't be read as HTTP is answered as everything else is."""
 
+import asyncio
+import time
 from http import HTTPStatus
 from typing import Any
 
 import orjson
+from django.conf import settings
 from twisted.web.http import HTTPChannel
 
-from responses_api.errors import ApiError, InvalidRequest
+from responses_api.errors import ApiError, InvalidRequest, Overloaded, RequestTimeout
 from responses_api.ids import new_id
+
+from .connections import Connections
 
 SERVER_NAME = "mlx-responses"
 
@@ -26,14 +31,133 @@ def envelope(error: ApiError) -> tuple[Headers, bytes]:
     """The headers and the body of an error's answer."""
     body = orjson.dumps(error.envelope())
     return [
+        *((name.encode(), value.encode("latin-1")) for name, value in error.headers.items()),
         (b"Content-Type", b"application/json"),
         (b"Content-Length", str(len(body)).encode()),
+        (b"Cache-Control", b"no-store"),
         (b"x-request-id", new_id("req_").encode()),
     ], body
 
 
 class Channel(HTTPChannel):
-    """A connection. Twisted would answer what it can't read without a body, or not at all."""
+    """A connection.
+
+    Twisted would hand a request on when its body is whole. Here the request begins when its headers have come, and its
+    body follows as it is read. An answer may so be complete before the body is: the rest is thrown away as it comes,
+    and the connection is kept for another request or closed. Closed at once, it would be reset, and the client would
+    lose the answer: so its writing half is closed first.
+    """
+
+    requests: list[Any]
+    connections: Connections
+    _closing = False
+    _drains_since: float | None = None
+    _begins_since: float | None = None
+    _waits_since: float | None = None
+    _written = 0
+    _drained: "asyncio.Future[None] | None" = None
+
+    # --- the connection's own time -----------------------------------------------------------------------------------
+
+    def connectionMade(self) -> None:
+        super().connectionMade()
+        self.setTimeout(None)  # the limits of time are looked after for all connections together
+        self._waits_since = time.monotonic()
+        if not self.connections.admit(self):
+            self._answer(Overloaded("The server has as many connections as it may. Try again in a few seconds."))
+            self.loseConnection()
+
+    def connectionLost(self, reason: Any) -> None:
+        self.connections.remove(self)
+        self._wake()
+        super().connectionLost(reason)
+
+    @property
+    def waits_since(self) -> float | None:
+        return self._waits_since
+
+    @property
+    def begins_since(self) -> float | None:
+        return self._begins_since
+
+    @property
+    def drains_since(self) -> float | None:
+        return self._drains_since
+
+    def refuse_slow_headers(self) -> None:
+        """Answer what doesn't become a request."""
+        seconds = settings.RESPONSES_READ_TIMEOUT_SECONDS
+        self._refuse(
+            RequestTimeout(
+                f"The headers of the request have not come within {seconds:g} seconds (RESPONSES_READ_TIMEOUT_SECONDS)."
+            )
+        )
+
+    def close(self) -> None:
+        """End it in order."""
+        self.loseConnection()
+
+    def abort(self) -> None:
+        """End it at once; what its reader has not taken is lost."""
+        transport: Any = self.transport
+        transport.abortConnection()
+
+    # --- what its reader takes ---------------------------------------------------------------------------------------
+
+    @property
+    def unsent(self) -> int:
+        transport: Any = self.transport
+        return len(transport.dataBuffer) - transport.offset + transport._tempDataLen
+
+    @property
+    def taken(self) -> int:
+        return self._written - self.unsent
+
+    def write(self, data: bytes) -> None:
+        self._written += len(data)
+        super().write(data)
+
+    def writeSequence(self, iovec: Any) -> None:
+        parts = list(iovec)
+        self._written += sum(map(len, parts))
+        super().writeSequence(parts)
+
+    def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Any) -> None:
+        before = self.unsent
+        super().writeHeaders(version, code, reason, headers)
+        self._written += self.unsent - before
+
+    def resumeProducing(self) -> None:
+        super().resumeProducing()
+        self._wake()
+
+    async def drained(self) -> None:
+        """Wait until the reader has taken what was written, or is gone."""
+        if self._waitingForTransport and not self._closing:
+            if self._drained is None:
+                self._drained = asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._drained)
+
+    def _wake(self) -> None:
+        if self._drained is not None:
+            self._drained.set_result(None)
+            self._drained = None
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._waits_since is not None:
+            self._begins_since, self._waits_since = time.monotonic(), None
+        if not self._closing:
+            super().dataReceived(data)
+
+    def lineReceived(self, line: bytes) -> None:
+        if not self._closing:
+            super().lineReceived(line)
+
+    def rawDataReceived(self, data: bytes) -> None:
+        if not self._closing:
+            super().rawDataReceived(data)
 
     def lineLengthExceeded(self, line: bytes) -> None:
         self._respondToBadRequestAndDisconnect()
@@ -46,12 +170,79 @@ class Channel(HTTPChannel):
             return False
         return received
 
+    def allHeadersReceived(self) -> None:
+        """Begin the request: its headers decide, before its body is there."""
+        request = self.requests[-1]
+        self.persistent = self.checkPersistence(request, self._version)
+        self._begins_since = None
+        request.begin(self._command, self._path, self._version, self.length)
+
+    def allContentReceived(self) -> None:
+        if self._closing:
+            return
+        request = self.requests[-1]
+        super().allContentReceived()
+        if request.finished:  # it was answered before
+            self._end(request)
+
+    def requestDone(self, request: Any) -> None:
+        if request.is_whole:
+            self._end(request)
+            return
+        self._drains_since = time.monotonic()
+        self.read_on()
+        if not self.persistent:
+            self._close_after_rest()
+
+    def _end(self, request: Any) -> None:
+        self._drains_since, self._waits_since = None, time.monotonic()
+        super().requestDone(request)
+
+    def hold(self) -> None:
+        """Read no more for now: what has been read of a body is not used yet."""
+        self._networkProducer.pauseProducing()
+
+    def read_on(self) -> None:
+        """Read again."""
+        if not self._waitingForTransport:
+            self._networkProducer.resumeProducing()
+
+    def ask_for_body(self) -> None:
+        """Tell a client that waits for it (`Expect: 100-continue`) to send the body."""
+        self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+    # --- refusals ----------------------------------------------------------------------------------------------------
+
     def _respondToBadRequestAndDisconnect(self) -> None:
-        error = unreadable()
+        self._refuse(unreadable())
+
+    def _refuse(self, error: ApiError) -> None:
+        """Answer what can't become a request, or whose body can't be read on; then close the connection."""
+        if self._closing:
+            return
+        request = self.requests[-1] if self.requests else None
+        if request is not None and request.has_begun:
+            if request.startedWriting:
+                self.abort()
+                return
+            request.leave()
+        self._answer(error)
+        self._close_after_rest()
+
+    def _answer(self, error: ApiError) -> None:
         headers, body = envelope(error)
         headers += [(b"Connection", b"close"), (b"Server", SERVER_NAME.encode())]
         lines = [f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}".encode()]
         lines += [name + b": " + value for name, value in headers]
+        self.write(b"\r\n".join([*lines, b"", body]))
+
+    def _close_after_rest(self) -> None:
+        """Say that nothing more is written, and throw away what still comes until the client closes the connection."""
+        self._closing = True
+        self._waits_since = self._begins_since = None
+        self._drains_since = time.monotonic()
+        self._wake()
         transport: Any = self.transport
-        transport.write(b"\r\n".join([*lines, b"", body]))
-        self.loseConnection()
+        transport.unregisterProducer()
+        transport.loseWriteConnection()
+        transport.resumeProducing()

@@ -1,4 +1,7 @@
-"""Daphne, with the limits that a public streaming server needs: bodies are bounded, stalled readers are cut off."""
+"""Daphne, with the limits that a public streaming server needs.
+
+Bytes go to the application as it reads, and to the client as it takes them; nobody holds more than a little of either.
+"""
 
 import asyncio
 import functools
@@ -11,105 +14,26 @@ from typing import Any
 # The order matters: Daphne's module installs Twisted's asyncio reactor.
 from daphne.server import Server as DaphneServer  # isort: skip
 from daphne.endpoints import build_endpoint_description_strings
-from daphne.http_protocol import HTTPFactory, WebRequest
+from daphne.http_protocol import HTTPFactory
 from django.conf import settings
 from django.db import Error as DatabaseError
 from twisted.internet import defer, reactor
 from twisted.internet.error import CannotListenError
-from twisted.internet.interfaces import IPushProducer
-from zope.interface import implementer
 
-from responses_api.errors import ServerError
 from responses_api.services.answer_create import readers_gone
 from responses_api.services.database_threads import in_database_thread
 from responses_api.services.publish_counts import publish_counts
 from responses_api.services.web_process import web_process
 
-from .http_channel import SERVER_NAME, Channel, envelope, unreadable
+from .connections import Connections
+from .http_channel import SERVER_NAME, Channel
+from .http_request import Inbox, Request
 
 BACKLOG = 1024
-READ_BYTES = 1 << 20
 SWITCH_SECONDS = 0.0005
 READERS_SECONDS = 1.0
-# A client that names a root path would move every address; and there is no protocol here to change to.
-IGNORED_HEADERS = (b"Daphne-Root-Path", b"Upgrade")
-
-
-@implementer(IPushProducer)
-class Request(WebRequest):
-    """A request whose body is bounded and whose reader must read.
-
-    Twisted tells a push producer when the socket's buffer is full: without one, Daphne keeps whatever a reader doesn't
-    take. A reader that takes nothing for ``RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS`` is cut off.
-    """
-
-    method: bytes
-    _stalled: Any = None
-    _producing = False
-    _received = 0
-
-    def process(self) -> Any:
-        """Hand the request to the application, its method in the capitals that ASGI has."""
-        self.method = self.method.upper()
-        for name in IGNORED_HEADERS:
-            self.requestHeaders.removeHeader(name)
-        return super().process()
-
-    def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Daphne's hook for what no application answers: a header that HTTP doesn't allow, or a fault of ours."""
-        error = unreadable() if status < 500 else ServerError("The server had an error while it processed the request.")
-        headers, content = envelope(error)
-        self.handle_reply({"type": "http.response.start", "status": error.status, "headers": headers})
-        self.handle_reply({"type": "http.response.body", "body": content})
-
-    def handleContentChunk(self, data: bytes) -> None:
-        """Keep no more of a body than the router needs to see that it is too large."""
-        if self._received <= settings.RESPONSES_BODY_MAX_BYTES:
-            super().handleContentChunk(data)
-        self._received += len(data)
-
-    def handle_reply(self, message: dict[str, Any]) -> None:
-        if message["type"] == "http.response.body" and self.method == b"HEAD":
-            # Twisted holds back the first piece only, and the next answer on the connection would begin in the second.
-            message = {**message, "body": b""}
-        if message["type"] == "http.response.body" and not self.finished and self.channel is not None:
-            more = message.get("more_body", False)
-            if more and not self._producing:
-                self._producing = True
-                self.registerProducer(self, True)
-            elif not more and self._producing:
-                self._stop_producing()
-        super().handle_reply(message)
-
-    def pauseProducing(self) -> None:
-        """The reader's buffer is full."""
-        if self._stalled is None:
-            clock: Any = reactor
-            self._stalled = clock.callLater(settings.RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS, self._cut_off)
-
-    def resumeProducing(self) -> None:
-        """The reader has read."""
-        if self._stalled is not None:
-            self._stalled.cancel()
-            self._stalled = None
-
-    def stopProducing(self) -> None:
-        """The connection is gone."""
-        self.resumeProducing()
-
-    def connectionLost(self, reason: Any) -> None:
-        self.resumeProducing()
-        super().connectionLost(reason)
-
-    def _stop_producing(self) -> None:
-        self.resumeProducing()
-        self._producing = False
-        self.unregisterProducer()
-
-    def _cut_off(self) -> None:
-        self._stalled = None
-        if self.channel is not None:
-            self.channel.forceAbortClient()
+CHECK_SECONDS = 0.5
+LARGE_BYTES = 1 << 20
 
 
 class Factory(HTTPFactory):
@@ -117,10 +41,14 @@ class Factory(HTTPFactory):
 
     protocol = Channel
 
+    def __init__(self, server: "Server") -> None:
+        super().__init__(server)
+        self.timeOut = None
+
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
-        # Bodies are the router's business, whatever they call themselves: Twisted would read forms, on the event loop,
-        # and close the connection over those it can't read.
+        protocol.connections = self.server.open_connections
+        # Bodies are the router's business, whatever they call themselves: Twisted would read forms.
         protocol.requestFactory = functools.partial(Request, parsePOSTFormSubmission=False)
         return protocol
 
@@ -149,11 +77,11 @@ class Server(DaphneServer):
             application,
             endpoints=endpoints,
             signal_handlers=True,
-            request_buffer_size=READ_BYTES,
             server_name=SERVER_NAME,
             ready_callable=self._use_our_requests,
         )
         self.failure = ""
+        self.open_connections = Connections()
         self._drain = drain
         # A thread that computes would keep the event loop waiting ten times as long.
         sys.setswitchinterval(SWITCH_SECONDS)
@@ -167,7 +95,33 @@ class Server(DaphneServer):
         # What has been made so far stays: the collector need not go through it again and again.
         gc.collect()
         gc.freeze()
+        self.open_connections.fit_files()
+        self._check_connections()
         self._ready(port.getHost().port)
+
+    def _check_connections(self) -> None:
+        clock: Any = reactor
+        clock.callLater(CHECK_SECONDS, self._check_connections)
+        self.open_connections.check()
+
+    def create_application(self, protocol: Request, scope: dict[str, Any]) -> Inbox:
+        """Start the application for a request whose headers have come."""
+        inbox = Inbox(protocol)
+        scope["asgi"] = {"version": "3.0"}
+        application = self.application(scope, inbox.get, functools.partial(self.handle_reply, protocol))
+        self.connections[protocol]["application_instance"] = asyncio.ensure_future(application)
+        return inbox
+
+    async def handle_reply(self, protocol: Request, message: dict[str, Any]) -> None:
+        """ASGI's ``send``. It waits while the reader has yet to take what was sent before."""
+        channel = getattr(protocol, "channel", None)
+        await super().handle_reply(protocol, message)
+        if message["type"] != "http.response.body" or channel is None:
+            return
+        if len(message.get("body", b"")) > LARGE_BYTES:
+            self.open_connections.bound_unsent()
+        if message.get("more_body", False):
+            await channel.drained()
 
     def listen_error(self, failure: Any) -> None:
         reason = failure.value

@@ -1,0 +1,268 @@
+"""What a connection may cost: bodies nobody asked for, readers that do not read, connections without requests."""
+
+import json
+import re
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from .conftest import running
+from .server import LiveServer
+
+SECONDS = 30
+MOST = 16
+JSON = b"Content-Type: application/json\r\n"
+LARGE = 42 << 20
+
+
+@pytest.fixture(scope="module", params=["embedded"])
+def tight(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """An open server that waits for nobody long."""
+    yield from running(
+        request,
+        tmp_path_factory.mktemp("tight"),
+        RESPONSES_READ_TIMEOUT_SECONDS="2",
+        RESPONSES_IDLE_TIMEOUT_SECONDS="4",
+        RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS="1",
+        RESPONSES_MAX_CONNECTIONS=str(MOST),
+    )
+
+
+class Wire:
+    """A connection, byte by byte."""
+
+    def __init__(self, server: LiveServer, *, receive_buffer: int = 0) -> None:
+        parts = urlsplit(server.url)
+        self.socket = socket.socket()
+        if receive_buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        self.socket.settimeout(SECONDS)
+        self.socket.connect((parts.hostname, parts.port))
+        self.received = b""
+
+    def __enter__(self) -> "Wire":
+        return self
+
+    def __exit__(self, *details: object) -> None:
+        self.socket.close()
+
+    def send(self, line: bytes, headers: bytes = b"", body: bytes = b"") -> None:
+        self.socket.sendall(line + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers + b"\r\n" + body)
+
+    def answer(self) -> tuple[int, dict[str, str], bytes]:
+        """The next answer: one with a length."""
+        while b"\r\n\r\n" not in self.received:
+            self._receive()
+        head, _, self.received = self.received.partition(b"\r\n\r\n")
+        status, *lines = head.decode("latin-1").split("\r\n")
+        headers = dict(line.lower().split(": ", 1) for line in lines)
+        length = int(headers.get("content-length", 0))
+        while len(self.received) < length:
+            self._receive()
+        body, self.received = self.received[:length], self.received[length:]
+        return int(status.split()[1]), headers, body
+
+    def _receive(self) -> None:
+        part = self.socket.recv(65_536)
+        assert part, f"the connection was closed after {self.received!r}"
+        self.received += part
+
+    def is_closed(self) -> bool:
+        """Whether the server has closed it, without anything more."""
+        try:
+            return self.socket.recv(1) == b""
+        except ConnectionError:
+            return True
+
+
+def sized(size: int) -> bytes:
+    return JSON + b"Content-Length: %d\r\n" % size
+
+
+def resident(server: LiveServer) -> int:
+    """Bytes of memory that the server's process has."""
+    assert server.process is not None
+    status = Path(f"/proc/{server.process.pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    assert found
+    return int(found[1]) << 10
+
+
+REFUSED = {
+    b"POST /v1/nothing": 404,
+    b"PUT /v1/responses": 405,
+    b"POST /v1/responses": 413,
+}
+
+
+@pytest.mark.parametrize(("line", "status"), REFUSED.items(), ids=str)
+def test_a_body_that_is_not_wanted_is_not_waited_for(tight: LiveServer, line: bytes, status: int) -> None:
+    """The answer comes before the first byte of it, and the connection ends."""
+    with Wire(tight) as wire:
+        wire.send(line, sized(1 << 40))
+        found, headers, body = wire.answer()
+        assert (found, headers["connection"]) == (status, "close")
+        assert json.loads(body)["error"]["message"]
+        assert wire.is_closed()
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_a_refused_upload_costs_no_memory(tight: LiveServer) -> None:
+    """It is thrown away as it comes, and who sends all of it before reading gets the answer still."""
+    before = resident(tight)
+    for headers in (sized(LARGE) + b"Origin: null\r\n", JSON + b"Origin: null\r\nTransfer-Encoding: chunked\r\n"):
+        with Wire(tight) as wire:
+            wire.send(b"POST /v1/responses", headers)
+            piece = b"[" * (1 << 20)
+            if b"chunked" in headers:
+                piece = b"%x\r\n%s\r\n" % (len(piece), piece)
+            for _ in range(LARGE >> 20):
+                wire.socket.sendall(piece)
+            assert wire.answer()[0] == 403
+    assert resident(tight) - before < 20 << 20
+
+
+def test_a_connection_goes_on_after_a_short_rest(tight: LiveServer) -> None:
+    """A body that comes after its answer is not taken for the next request."""
+    with Wire(tight) as wire:
+        wire.send(b"POST /v1/nothing", sized(20))
+        status, headers, _ = wire.answer()
+        assert (status, "connection" in headers) == (404, False)
+        wire.socket.sendall(b"GET / HTTP/1.1\r\n\r\n..")
+        wire.send(b"GET /healthz")
+        assert wire.answer()[2] == b'{"status": "ok"}'
+
+
+def test_requests_and_their_bodies_follow_each_other(tight: LiveServer) -> None:
+    """Sent at once, or in the smallest pieces."""
+    body = b'{"metadata": {}}'
+    request = b"POST /v1/conversations HTTP/1.1\r\nHost: 127.0.0.1\r\n" + sized(len(body)) + b"\r\n" + body
+    chunked = JSON + b"Transfer-Encoding: chunked\r\n"
+    with Wire(tight) as wire:
+        wire.socket.sendall(request * 3 + b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert [wire.answer()[0] for _ in range(4)] == [200] * 4
+        for place in range(len(request)):
+            wire.socket.sendall(request[place : place + 1])
+        assert wire.answer()[0] == 200
+        wire.send(b"POST /v1/conversations", chunked, b"3\r\n{  \r\n1\r\n}\r\n0\r\n\r\n")
+        assert wire.answer()[0] == 200
+
+
+def test_a_client_that_asks_first_is_told_to_go_on_only_if_it_may(tight: LiveServer) -> None:
+    """`Expect: 100-continue`."""
+    expect = b"Expect: 100-continue\r\n"
+    with Wire(tight) as wire:
+        wire.send(b"POST /v1/conversations", sized(2) + expect)
+        assert wire.answer()[0] == 100
+        wire.socket.sendall(b"{}")
+        assert wire.answer()[0] == 200
+    with Wire(tight) as wire:
+        wire.send(b"POST /v1/conversations", sized(2) + expect + b"Origin: null\r\n")
+        status, headers, _ = wire.answer()
+        assert (status, headers["connection"]) == (403, "close")
+        assert wire.is_closed()
+
+
+@pytest.mark.parametrize("line", [b"POST /v1/conversations", b"POST /v1/nothing"])
+def test_a_body_that_breaks_ends_its_request(tight: LiveServer, line: bytes) -> None:
+    """400, or the answer that it had already."""
+    with Wire(tight) as wire:
+        wire.send(line, JSON + b"Transfer-Encoding: chunked\r\n", b"1\r\n{\r\n")
+        time.sleep(0.3)
+        wire.socket.sendall(b"zz\r\n")
+        assert wire.answer()[0] == (400 if b"conversations" in line else 404)
+        assert wire.is_closed()
+
+
+def test_what_trickles_ends(tight: LiveServer) -> None:
+    """Headers and bodies that come a byte at a time are 408, and a connection without a request is closed."""
+    with Wire(tight) as idle, Wire(tight) as head, Wire(tight) as body:
+        body.send(b"POST /v1/conversations", sized(100_000))
+        began = time.monotonic()
+        for _ in range(5):
+            head.socket.sendall(b"G")
+            body.socket.sendall(b" ")
+            time.sleep(0.3)
+        for wire in (head, body):
+            status, headers, answer = wire.answer()
+            assert (status, headers["connection"]) == (408, "close")
+            assert json.loads(answer)["error"]["code"] == "request_timeout"
+        assert time.monotonic() - began < SECONDS / 2
+        assert idle.is_closed()
+        assert time.monotonic() - began < SECONDS / 2
+
+
+@pytest.mark.parametrize("headers", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+@pytest.mark.parametrize("path", [b"/v1/openapi.json", b"items"])
+def test_a_reader_of_a_whole_answer_that_takes_nothing_is_cut_off(
+    tight: LiveServer, path: bytes, headers: bytes
+) -> None:
+    """As one of a stream is: nothing is held for it."""
+    if path == b"items":
+        with tight.http() as http:
+            content = [{"role": "user", "content": "x" * 4_000_000}]
+            made = http.post("/conversations", json={"items": content}).json()
+            path = f"/v1/conversations/{made['id']}/items".encode()
+    with Wire(tight, receive_buffer=4096) as wire:
+        for _ in range(20):
+            wire.send(b"GET " + path, headers)
+            if headers:
+                break
+        assert wire.socket.recv(1) == b"H"
+        deadline = time.monotonic() + SECONDS
+        while connections(tight) > 0:
+            assert time.monotonic() < deadline, "the connection is kept for a reader that takes nothing"
+            time.sleep(0.1)
+
+
+def connections(server: LiveServer) -> int:
+    """Connections that the server's process holds; needs no connection to find out."""
+    assert server.process is not None
+    port = f":{server.port:04X}"
+    lines = Path(f"/proc/{server.process.pid}/net/tcp").read_text().splitlines()[1:]
+    own = {link for link in links(server.process.pid) if link.startswith("socket:")}
+    rows = [line.split() for line in lines]
+    return sum(row[1].endswith(port) and row[3] != "0A" and f"socket:[{row[9]}]" in own for row in rows)
+
+
+def links(pid: int) -> Iterator[str]:
+    for path in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            yield str(path.readlink())
+        except OSError:
+            continue
+
+
+def test_a_new_connection_takes_the_place_of_an_idle_one(tight: LiveServer) -> None:
+    """Whoever only holds connections keeps nobody out; when all are in use, the next is told to come back."""
+    with ExitStack() as stack:
+        idle = [stack.enter_context(Wire(tight)) for _ in range(MOST + 4)]
+        with Wire(tight) as wire:
+            wire.send(b"GET /healthz")
+            assert wire.answer()[0] == 200
+        assert sum(wire.is_closed() for wire in idle[:4]) == 4
+    with ExitStack() as stack:
+        body = json.dumps({"input": "[[slow: 0.05]][[tokens: 2000]]", "stream": True}).encode()
+        readers = [stack.enter_context(Wire(tight)) for _ in range(MOST)]
+        for wire in readers:
+            wire.send(b"POST /v1/responses", sized(len(body)), body)
+            wire._receive()
+        refused = stack.enter_context(Wire(tight))
+        status, headers, _ = refused.answer()
+        assert (status, headers["retry-after"], headers["connection"]) == (503, "1", "close")
+        assert refused.is_closed()
+
+
+def test_an_early_answer_is_read_by_usual_clients(tight: LiveServer) -> None:
+    """Those that send all of a body before they read get it too, and can go on."""
+    with tight.http() as http:
+        for size in (10, 100_000, 10 << 20):
+            answer = http.post("/nothing", content=b"x" * size, headers={"content-type": "application/json"})
+            assert answer.status_code == 404
+            assert http.get("/models").status_code == 200
