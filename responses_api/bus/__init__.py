@@ -14,6 +14,7 @@ from channels.layers import get_channel_layer
 
 from .memory import ThreadSafeChannelLayer
 from .publisher import Message, Publisher
+from .sizes import BUFFER_BYTES, size_of
 
 log = structlog.get_logger(__name__)
 
@@ -54,37 +55,49 @@ class BusUnavailable(Exception):
 class Subscription:
     """A listener on one group. Made by :func:`subscribe`; must be closed.
 
-    A task of its own reads the layer, since a cancelled ``receive`` of the Redis layer swallows the next message.
+    A task of its own reads the layer, since a cancelled ``receive`` of the Redis layer swallows the next message. It so
+    holds what the listener has not taken yet, which is bounded in bytes.
     """
 
     def __init__(self, layer: Any, group: str, channel: str) -> None:
         self._layer = layer
         self._group = group
         self._channel = channel
-        self._messages: asyncio.Queue[Message] = asyncio.Queue()
+        self._messages: asyncio.Queue[tuple[int, Message]] = asyncio.Queue()
+        self._size = 0
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         while True:
             try:
-                self._messages.put_nowait(await self._layer.receive(self._channel))
+                self._keep(await self._layer.receive(self._channel))
             except Exception as error:  # the broker is away: whatever the client library raises
                 log.warning("bus.receive_failed", group=self._group, error=str(error))
                 await asyncio.sleep(RECONNECT_SECONDS)
 
+    def _keep(self, message: Message) -> None:
+        size = size_of(message)
+        if self._size + size > BUFFER_BYTES and not self._messages.empty():
+            return  # the listener sees a gap, and asks again
+        self._size += size
+        self._messages.put_nowait((size, message))
+
     async def receive(self, timeout: float | None = None) -> Message | None:
         """The next message, or ``None`` after ``timeout`` seconds without one."""
-        if not self._messages.empty():
-            return self._messages.get_nowait()
         try:
-            async with asyncio.timeout(timeout):
-                return await self._messages.get()
+            if self._messages.empty():
+                async with asyncio.timeout(timeout):
+                    size, message = await self._messages.get()
+            else:
+                size, message = self._messages.get_nowait()
         except TimeoutError:
             return None
+        self._size -= size
+        return message
 
     def inject(self, message: Message) -> None:
         """Hand the listener a message of its own process, on its loop."""
-        self._messages.put_nowait(message)
+        self._messages.put_nowait((0, message))
 
     async def close(self) -> None:
         """Stop listening, and leave nothing of it in the layer."""

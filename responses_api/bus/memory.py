@@ -8,16 +8,27 @@ import asyncio
 import threading
 import uuid
 from collections import deque
+from dataclasses import dataclass, field
 from typing import Any
 
+from .sizes import BUFFER_BYTES, size_of
+
 Message = dict[str, Any]
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """What one channel has not read; never empty."""
+
+    messages: deque[tuple[int, Message]] = field(default_factory=deque)
+    size: int = 0
 
 
 class ThreadSafeChannelLayer:
     """The part of the channel layer interface that Channels' consumers and our bus use.
 
-    A reader that falls more than ``capacity`` messages behind loses the newest ones; readers of the bus number their
-    messages, see the gap and ask again.
+    A reader that falls more than ``capacity`` messages, or ``BUFFER_BYTES``, behind loses the newest ones; readers of
+    the bus number their messages, see the gap and ask again.
     """
 
     extensions = ("groups",)
@@ -25,27 +36,34 @@ class ThreadSafeChannelLayer:
     def __init__(self, *, capacity: int = 10_000, **_config: Any) -> None:
         self.capacity = capacity
         self._lock = threading.Lock()
-        self._buffers: dict[str, deque[Message]] = {}
+        self._buffers: dict[str, _Buffer] = {}
         self._waiters: dict[str, asyncio.Future[None]] = {}
         self._groups: dict[str, set[str]] = {}
 
     def post(self, channel: str, message: Message) -> None:
         """Deliver ``message`` to ``channel``, from any thread, without waiting."""
         with self._lock:
-            buffer = self._buffers.setdefault(channel, deque())
-            if len(buffer) >= self.capacity:
-                return
-            buffer.append(message)
-            waiter = self._waiters.pop(channel, None)
+            waiter = self._put(channel, message, size_of(message))
         if waiter is not None:
             self._wake(waiter)
 
     def group_post(self, group: str, message: Message) -> None:
         """Deliver ``message`` to every channel of ``group``, from any thread, without waiting."""
+        size = size_of(message)
+        # All of it under the lock: a channel that closes meanwhile would get a buffer that nobody reads.
         with self._lock:
-            channels = tuple(self._groups.get(group, ()))
-        for channel in channels:
-            self.post(channel, message)
+            waiters = [self._put(channel, message, size) for channel in self._groups.get(group, ())]
+        for waiter in waiters:
+            if waiter is not None:
+                self._wake(waiter)
+
+    def _put(self, channel: str, message: Message, size: int) -> "asyncio.Future[None] | None":
+        buffer = self._buffers.setdefault(channel, _Buffer())
+        if buffer.messages and (len(buffer.messages) >= self.capacity or buffer.size + size > BUFFER_BYTES):
+            return None
+        buffer.messages.append((size, message))
+        buffer.size += size
+        return self._waiters.pop(channel, None)
 
     @staticmethod
     def _wake(waiter: "asyncio.Future[None]") -> None:
@@ -73,9 +91,10 @@ class ThreadSafeChannelLayer:
         while True:
             with self._lock:
                 buffer = self._buffers.get(channel)
-                if buffer:
-                    message = buffer.popleft()
-                    if not buffer:
+                if buffer is not None:
+                    size, message = buffer.messages.popleft()
+                    buffer.size -= size
+                    if not buffer.messages:
                         del self._buffers[channel]
                     return message
                 waiter = self._waiters.get(channel)

@@ -11,20 +11,27 @@ from typing import Any
 
 import structlog
 
+from .sizes import size_of
+
 log = structlog.get_logger(__name__)
 
 Message = dict[str, Any]
+
+PENDING_BYTES = 32 << 20
 
 
 class Publisher:
     """Owns a thread with an event loop and sends in order. Never raises into the caller, never blocks it.
 
-    A message that can't be sent (broker away) is dropped with a warning: readers number what they get and recover.
+    A message that can't be sent (broker away), or that comes when ``PENDING_BYTES`` wait already, is dropped with a
+    warning: readers number what they get and recover.
     """
 
     def __init__(self, layer: Any) -> None:
         self._layer = layer
         self._pending: deque[tuple[str, Message]] = deque()
+        self._size = 0
+        self._is_full = False
         self._ready: asyncio.Event | None = None
         self._lock = threading.Lock()
         self._loop = asyncio.new_event_loop()
@@ -33,8 +40,15 @@ class Publisher:
 
     def publish(self, group: str, message: Message) -> None:
         """Hand over a message for ``group``; any thread."""
+        size = size_of(message)
         with self._lock:
             first = not self._pending
+            was_full, self._is_full = self._is_full, not first and self._size + size > PENDING_BYTES
+            if self._is_full:
+                if not was_full:
+                    log.warning("bus.messages_dropped", group=group)
+                return
+            self._size += size
             self._pending.append((group, message))
         if first:
             self._loop.call_soon_threadsafe(self._signal)
@@ -53,6 +67,7 @@ class Publisher:
             with self._lock:
                 batch = list(self._pending)
                 self._pending.clear()
+                self._size = 0
             if not batch:
                 await self._ready.wait()
                 self._ready.clear()

@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Min
+from django.db.models import F, Min, QuerySet
 from django.db.models.functions import Now
 
 from inference.types import Chunk
@@ -21,6 +21,7 @@ from .leases import Lease
 from .write_ahead_log import note_removal
 
 PAGE_BATCHES = 200
+PAGE_BYTES = 1 << 20
 EXPIRY_LOGS = 50
 EXPIRY_BATCHES = 200
 
@@ -198,13 +199,20 @@ def read_page(response: int, first: int) -> Page:
     batches = EventBatch.objects.filter(response_id=response, last__gte=first).order_by("number")
     events: list[EncodedEvent] = []
     is_end = False
-    for batch in batches.only("first", "is_end", "data")[:PAGE_BATCHES]:
+    for batch in batches.filter(number__lte=_page_end(batches)).only("first", "is_end", "data"):
         events += decode_batch(batch.data)[max(0, first - batch.first) :]
         is_end = batch.is_end
     if not events:
         # Only an end that was read before: one that was kept since our look is still to be read.
         is_end = EventBatch.objects.filter(response_id=response, is_end=True, last__lt=first).exists()
     return Page(events, is_end=is_end)
+
+
+def _page_end(batches: QuerySet[EventBatch]) -> int:
+    """The number of the last batch of a page: so that no more is read at once than ``PAGE_BYTES``, but one batch is."""
+    sizes = list(batches.values_list("number", "total_bytes")[:PAGE_BATCHES])
+    within = [number for number, total in sizes if total - sizes[0][1] <= PAGE_BYTES]
+    return within[-1] if within else -1
 
 
 def stream_is_kept(row: Response) -> bool:

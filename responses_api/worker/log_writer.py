@@ -18,6 +18,10 @@ log = structlog.get_logger(__name__)
 
 GATHER_SECONDS = 0.02
 RETRY_SECONDS = 0.5
+UNWRITTEN_BYTES = 8 << 20
+"""Of one job, while the database is away; more than that is generated again."""
+ENTRY_BYTES = 64
+TOP_ENTRIES = 20
 
 
 class JobLog:
@@ -31,7 +35,9 @@ class JobLog:
         self._chunks: list[Chunk] = []
         self._unwritten: list[tuple[EventBatch, list[EncodedEvent]]] = []
         self.is_lost = False
-        """Somebody else has the job: nothing is written any more."""
+        """Somebody else has the job, or is to take it: nothing is written any more."""
+        self._size = 0
+        """Of what is not written yet."""
 
     def add(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
         """Have them written soon."""
@@ -50,6 +56,11 @@ class JobLog:
     def _gather(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
         self._events += events
         self._chunks += chunks
+        self._size += size_of(events, chunks)
+
+    def _give_up(self) -> None:
+        self.is_lost = True
+        self._events, self._chunks = [], []
 
     def _take(self) -> None:
         if not self._events and not self._chunks:
@@ -59,6 +70,12 @@ class JobLog:
         )
         self._unwritten.append((batch, self._events))
         self._events, self._chunks = [], []
+
+
+def size_of(events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> int:
+    """About the bytes of memory that they take."""
+    entries = sum(len(chunk.tokens) + TOP_ENTRIES * len(chunk.logprobs) for chunk in chunks)
+    return sum(len(text) for _, text in events) + ENTRY_BYTES * (entries + len(chunks))
 
 
 Told = Callable[[Lease, int, list[EncodedEvent]], None]
@@ -96,8 +113,15 @@ class LogWriter:
             if job.is_lost:
                 return
             job._gather(events, chunks)
+            is_too_much = job._size > UNWRITTEN_BYTES
+            if is_too_much:
+                job._give_up()
             self._waiting.add(job)
             self._changed.notify_all()
+        if is_too_much:
+            # The database is away for long. Whoever takes the job when it is back goes on from what is kept.
+            log.warning("log_writer.job_given_up", response=job.lease.public_id)
+            self._lost(job.lease)
 
     def drain(self, job: JobLog) -> bool:
         """Wait until nothing of a job is waiting. False when it was lost, or the writer has stopped before."""
@@ -129,6 +153,8 @@ class LogWriter:
         lost = self._append(flushes)
         for job in jobs:
             unwritten, job._unwritten = job._unwritten, []
+            with self._changed:
+                job._size = size_of(job._events, job._chunks)
             if job.lease in lost:
                 job.is_lost = True
                 self._lost(job.lease)

@@ -44,6 +44,9 @@ log = structlog.get_logger(__name__)
 
 CLAIM_BATCH = 8
 SHUTDOWN_SECONDS = 10
+CHUNK_LISTS = 1000
+COUNTS = 16
+"""So many requests of up to 8 MiB wait to be counted, or are."""
 NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
 
 
@@ -60,12 +63,16 @@ class GenerationWorker:
         self._runs: dict[int, Generation] = {}
         self._by_request: dict[str, Generation] = {}
         self.ended = EndedStreams(seconds=settings.RESPONSES_LEASE_SECONDS)
-        self._chunks: queue.SimpleQueue[list[Chunk] | None] = queue.SimpleQueue()
+        # Bounded: an engine that is quicker than what becomes of its chunks waits.
+        self._chunks: queue.Queue[list[Chunk] | None] = queue.Queue(CHUNK_LISTS)
+        self._no_more_chunks = False
         # Threads of our own, since Celery closes the database connection around every task.
         self._claimers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="claim")
         self._claim_pending = False
         # Loading takes seconds, which the requests for other models need not wait.
         self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
+        self._counters = ThreadPoolExecutor(max_workers=2, thread_name_prefix="count")
+        self._counts = threading.BoundedSemaphore(COUNTS)
         self._finishers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
         self._log_writer = LogWriter(told=self._tell, lost=self._lose)
         self._jobs_wait = True
@@ -122,6 +129,7 @@ class GenerationWorker:
             thread.join(SHUTDOWN_SECONDS)
         self._claimers.shutdown(wait=True)
         self._loaders.shutdown(wait=True)
+        self._counters.shutdown(wait=True, cancel_futures=True)
         # Before those who wait for it: with the database away it gives up only when it is to stop.
         self._log_writer.stop(SHUTDOWN_SECONDS)
         self._finishers.shutdown(wait=True)
@@ -354,16 +362,7 @@ class GenerationWorker:
 
     def _pump(self) -> None:
         """Turn chunks into events. All that has gathered for one response goes out together."""
-        while True:
-            chunks = self._chunks.get()
-            while chunks is not None and not self._chunks.empty():
-                more = self._chunks.get()
-                if more is None:
-                    self._chunks.put(None)
-                    break
-                chunks = chunks + more
-            if chunks is None:
-                return
+        while (chunks := self._gathered()) is not None:
             grouped: dict[str, list[Chunk]] = {}
             for chunk in chunks:
                 grouped.setdefault(chunk.request_id, []).append(chunk)
@@ -381,6 +380,23 @@ class GenerationWorker:
                     self.cancel(run, run.stop_reason)
                 if finish is not None:
                     self._finishers.submit(self._try_to_end, run, finish, mine[-1].error)
+
+    def _gathered(self) -> list[Chunk] | None:
+        """All chunks that wait, at least one; ``None`` when no more will come."""
+        if self._no_more_chunks:
+            return None
+        chunks: list[Chunk] = []
+        more = self._chunks.get()
+        for _ in range(CHUNK_LISTS):  # an engine that goes on is no reason to wait
+            if more is None:
+                self._no_more_chunks = True
+                return chunks or None
+            chunks += more
+            try:
+                more = self._chunks.get_nowait()
+            except queue.Empty:
+                return chunks
+        return chunks + more if more is not None else chunks
 
     def _try_to_end(self, run: Generation, finish: Finish, error: str) -> None:
         try:
@@ -462,11 +478,19 @@ class GenerationWorker:
         elif message["type"] == "process.resend":
             self._resend(message["response"], message["first"])
         elif message["type"] == "process.count":
-            self._claimers.submit(self._count, message)
+            self._count_soon(message)
         elif message["type"] == "process.remember":
             reasoning_echo().keep(message["scope"], message["thoughts"])
         elif message["type"] == "process.forget":
             self._forget_owners(message["scopes"])
+
+    def _count_soon(self, message: bus.Message) -> None:
+        """Count on a thread of its own kind, so that claims don't wait for it; refuse when too many wait already."""
+        if not self._counts.acquire(blocking=False):
+            error = Overloaded("Too many requests are being counted at the moment. Try again in a few seconds.")
+            bus.publish(message["reply"], {"type": "count.refused", "error": error_to_wire(error)})
+            return
+        self._counters.submit(self._count, message).add_done_callback(lambda _: self._counts.release())
 
     def _count(self, message: bus.Message) -> None:
         """Answer how many tokens a request's prompt has."""

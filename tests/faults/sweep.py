@@ -14,6 +14,7 @@ from .places import PLACES, Missing, Place
 
 ROWS = 10_000
 SWEPT_SECONDS = 10
+FILLED_AT_ONCE = 2500
 LIMIT_SECONDS = 120
 FIRST_SECONDS = 5
 CREATE_EVERY_SECONDS = 0.1
@@ -25,7 +26,7 @@ from responses_api.models import Item, Project, Response, Turn, TurnItem
 from responses_api.services.authenticate import default_project
 project = default_project()
 body = '{"id": "resp_x", "object": "response", "status": "completed"}'
-for start in range(0, %(rows)d, 500):
+for start in range(%(first)d, %(last)d, 500):
     turns = Turn.objects.bulk_create(Turn(project=project, depth=0, history_bytes=2000) for _ in range(500))
     items = Item.objects.bulk_create(
         Item(project=project, wire_id=f"msg_{start}_{n}", type="message", payload="x" * 1000) for n in range(1000)
@@ -141,7 +142,8 @@ async def sweep_beside(place: Place, case: Case, rows: int) -> None:
 def sweep_case(place: Place, *, rows: int = ROWS) -> Case:
     """All of it."""
     case = Case(f"{rows} expired responses, {place.name}")
-    shell(place, FILL % {"rows": rows})
+    for first in range(0, rows, FILLED_AT_ONCE):
+        shell(place, FILL % {"first": first, "last": min(rows, first + FILLED_AT_ONCE)})
     asyncio.run(sweep_beside(place, case, rows))
     return case
 

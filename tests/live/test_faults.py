@@ -145,4 +145,4 @@ def test_connections_that_all_wait_delay_no_heartbeat(postgres_url: str, tmp_pat
 def place_rows(url: str, statement: str) -> list[tuple[Any, ...]]:
     """What a query of a PostgreSQL database finds."""
     with psycopg.connect(url) as connection:
-        return connection.execute(statement).fetchall()  # type: ignore[call-overload]
+        return connection.execute(statement).fetchall()

@@ -10,6 +10,7 @@ from responses_api import bus
 from responses_api.bus import Subscription, publish, subscribe
 from responses_api.bus.memory import ThreadSafeChannelLayer
 from responses_api.bus.publisher import merged
+from responses_api.bus.sizes import BUFFER_BYTES
 
 
 async def test_messages_of_many_threads_arrive_in_each_thread_s_order() -> None:
@@ -56,6 +57,46 @@ async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits()
     await asyncio.sleep(0)
     layer.post("slow", {"type": "n", "number": 9})
     assert (await waiting)["number"] == 9
+
+
+async def test_messages_that_wait_are_bounded_in_bytes() -> None:
+    """In the layer, in a subscription and before a broker; the newest are missed, one is always taken."""
+    large = {"type": "response.events", "attempt": 1, "first": 0, "events": [("delta", "x" * (BUFFER_BYTES // 4))]}
+    layer = ThreadSafeChannelLayer()
+    await layer.group_add("group", "slow")
+    for _ in range(10):
+        layer.group_post("group", large)
+    assert len(layer._buffers["slow"].messages) == 3
+    subscription = await subscribe("slow")
+    for _ in range(10):
+        publish("slow", large)
+        await asyncio.sleep(0.01)
+    subscription.inject({"type": "job.lost"})
+    received = [await subscription.receive(0.1) for _ in range(5)]
+    assert [message and message["type"] for message in received] == ["response.events"] * 3 + ["job.lost", None]
+    publish("slow", {**large, "events": [("delta", "x" * 2 * BUFFER_BYTES)]})
+    assert await subscription.receive(5) is not None
+    await subscription.close()
+
+
+async def test_a_channel_that_closes_leaves_no_buffer() -> None:
+    """Though messages for its group come all the time."""
+    layer = ThreadSafeChannelLayer()
+    over = threading.Event()
+
+    def send() -> None:
+        while not over.is_set():
+            layer.group_post("group", {"type": "n"})
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    for number in range(500):
+        await layer.group_add("group", f"channel-{number}")
+        await asyncio.sleep(0)
+        await layer.group_discard("group", f"channel-{number}")
+    over.set()
+    sender.join()
+    assert layer._buffers == {}
 
 
 async def test_a_listener_that_gives_up_half_way_leaves_nothing(settings: Any, redis_url: str) -> None:

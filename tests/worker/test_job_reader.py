@@ -157,3 +157,23 @@ async def test_a_message_is_enough(settings: Any) -> None:
         message = await sync_to_async(worker.keep)(100)
         tell_readers(row.public_id, message["first"], message["events"], last=True)
         assert [events async for events in batches if events] == [message["events"]]
+
+
+@pytest.mark.parametrize("status", ["completed", "cancelled"])
+async def test_a_job_whose_log_goes_while_it_is_read_ends_as_it_did(status: str) -> None:
+    """The time of its log is over: the stored response tells how it ended."""
+    row = await sync_to_async(queue)()
+    async with reading(row.public_id) as reader:
+        reader.start(row, 0)
+        batches = reader.batches(keepalive=30)
+        seen = list(await anext(batches))
+        await Response.objects.filter(pk=row.pk).aupdate(status=status)
+        await EventBatch.objects.filter(response=row).adelete()
+        reader.observe(Standing.ENDED)
+        last = [event async for events in batches for event in events]
+    (end,) = [orjson.loads(text) for _, text in last]
+    assert end["sequence_number"] == len(seen)
+    if status == "completed":
+        assert (end["type"], end["response"]["status"]) == ("response.completed", "completed")
+    else:
+        assert (end["type"], end["code"]) == ("error", "response_cancelled")

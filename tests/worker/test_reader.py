@@ -11,11 +11,13 @@ from asgiref.sync import sync_to_async
 
 from responses_api import bus
 from responses_api.bus.memory import ThreadSafeChannelLayer
+from responses_api.bus.relayed_errors import error_to_wire
 from responses_api.consumers import sse
-from responses_api.errors import Overloaded, ServerError
+from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
 from responses_api.models import Response
 from responses_api.protocol import parse_create
 from responses_api.selectors.jobs import Standing
+from responses_api.services import follow_response
 from responses_api.services.answer_create import Admission, running_response
 from responses_api.services.create_response import create_response
 from responses_api.services.follow_response import Follower, follow
@@ -114,3 +116,37 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
     assert '"sequence_number":3' in text
     assert text.endswith("data: [DONE]\n\n")
     assert not sent[-1]["more_body"]
+
+
+@pytest.mark.parametrize(
+    ("message", "logged"),
+    [
+        ({"type": "response.refused", "error": error_to_wire(ServerError("It failed."))}, ("refused", "server_error")),
+        ({"type": "response.refused", "error": error_to_wire(InvalidRequest("Send less."))}, None),
+        (
+            {
+                "type": "response.events",
+                "worker": "worker_1",
+                "first": 7,
+                "events": [("response.failed", '{"response": {"error": {"message": "It failed."}}}')],
+                "last": True,
+                "whole": True,
+                "error": error_to_wire(EntryTooLarge("It is too large.")),
+                "reason": "too_large",
+            },
+            ("failed", "too_large"),
+        ),
+    ],
+)
+async def test_a_fault_of_ours_is_logged_once_where_the_request_is_known(
+    message: dict[str, Any], logged: tuple[str, str] | None
+) -> None:
+    """With the response's id and a reason, and nothing of the content; what the caller did wrong is not."""
+    with patch.object(follow_response, "log") as log:
+        follower = await follow("resp_1")
+        bus.publish(bus.response_group("resp_1"), {"attempt": 1, **message})
+        with pytest.raises(ApiError):
+            await follower.result()
+        await follower.close()
+    found = [(call.kwargs["end"], call.kwargs["reason"]) for call in log.error.call_args_list]
+    assert found == ([logged] if logged else [])
