@@ -9,7 +9,7 @@ from inference.patterns import for_json_strings
 from responses_api.protocol.closed_schema import closed
 from responses_api.protocol.schema_keywords import ENFORCED
 from responses_api.protocol.schema_nodes import LISTS, MAPS, SINGLE, Node
-from responses_api.protocol.schema_references import canonical
+from responses_api.protocol.schema_references import Places
 
 
 def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
@@ -17,7 +17,8 @@ def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
 
     Annotations are left out, and so are options of the decoder that a caller may have put among them.
     """
-    enforced: dict[str, Any] = rewritten(schema, _simpler)
+    places = Places(schema)
+    enforced: dict[str, Any] = rewritten(schema, lambda node: _simpler(node, places))
     return closed(enforced)
 
 
@@ -44,13 +45,13 @@ def rewritten(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> 
     return change(copy)
 
 
-def _simpler(node: dict[str, Any]) -> dict[str, Any]:
+def _simpler(node: dict[str, Any], places: Places) -> dict[str, Any]:
     """`oneOf` as `anyOf` where its values can't overlap; patterns made safe; references in one spelling."""
     node = {keyword: value for keyword, value in node.items() if keyword in ENFORCED}
     if "pattern" in node:
         node["pattern"] = for_json_strings(node["pattern"])
     if "$ref" in node:
-        node["$ref"] = canonical(node["$ref"])
+        node["$ref"] = places.canonical(node["$ref"])
     choices = node.get("oneOf")
     if choices is None or "anyOf" in node or not are_distinct(choices):
         return node

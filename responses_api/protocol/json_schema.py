@@ -192,7 +192,9 @@ def _check_references(schema: dict[str, Any], path: Path) -> None:
         if isinstance(node, bool):
             continue
         if "$ref" in node and places.target(node["$ref"]) is None:
-            reason = f"leads to no schema: '{shorten(node['$ref'])}' must be a pointer such as '#/$defs/name'"
+            reason = (
+                f"leads to no schema: '{shorten(node['$ref'])}' must be a pointer such as '#/$defs/name', or an anchor"
+            )
             raise SchemaFault((*place, "$ref"), reason)
         if "$id" in node and place != path:
             reason = "changes what references within it mean, which is not supported; remove it"

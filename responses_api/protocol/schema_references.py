@@ -19,21 +19,29 @@ def pointer(reference: str) -> Pointer | None:
     return tuple(step.replace("~1", "/").replace("~0", "~") for step in fragment.split("/")[1:])
 
 
-def canonical(reference: str) -> str:
-    """The same reference in the one spelling that a decoder and a comparison of texts can rely on."""
-    steps = pointer(reference)
-    if steps is None:
-        return reference
-    return "#" + "".join(f"/{quote(step.replace('~', '~0').replace('/', '~1'), safe='$~')}" for step in steps)
-
-
 class Places:
-    """The subschemas of a schema by their pointers."""
+    """The subschemas of a schema by their pointers, and the pointers by their anchors."""
 
     def __init__(self, root: Node) -> None:
         self._nodes = {tuple(map(str, place)): node for place, node in all_nodes(root, ())}
+        self._anchors = {
+            node["$anchor"]: place
+            for place, node in self._nodes.items()
+            if isinstance(node, dict) and isinstance(node.get("$anchor"), str)
+        }
 
     def target(self, reference: str) -> Node | None:
         """The subschema that a reference names; None when it leads to none."""
-        steps = pointer(reference)
+        steps = self._steps(reference)
         return None if steps is None else self._nodes.get(steps)
+
+    def canonical(self, reference: str) -> str:
+        """The same reference as a pointer in the one spelling that a decoder and a comparison of texts can rely on."""
+        steps = self._steps(reference)
+        if steps is None:
+            return reference
+        return "#" + "".join(f"/{quote(step.replace('~', '~0').replace('/', '~1'), safe='$~')}" for step in steps)
+
+    def _steps(self, reference: str) -> Pointer | None:
+        steps = pointer(reference)
+        return self._anchors.get(unquote(reference.removeprefix("#"))) if steps is None else steps

@@ -280,6 +280,13 @@ def test_nothing_reaches_the_decoder_but_what_it_enforces() -> None:
     }
 
 
+def test_an_anchor_is_a_reference_like_others() -> None:
+    schema = {"$ref": "#here", "$defs": {"a/b": {"$anchor": "here", "type": "null"}}}
+    assert fault(schema) == "ok"
+    assert enforceable(schema)["$ref"] == "#/$defs/a~1b"
+    assert fault({"$ref": "#here", "$defs": {"a": {"$anchor": "here", "$ref": "#/$defs/a"}}}) == ""
+
+
 def test_a_reason_cites_the_schema_that_was_sent() -> None:
     with pytest.raises(InvalidValue) as refused:
         check_schema(within({"oneOf": [{"minimum": 0}, {"minimum": 1}]}), path=("s",), limits=LIMITS, strict=False)
