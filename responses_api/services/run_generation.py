@@ -83,6 +83,10 @@ class Generation:
         """The sentence for a client whose request ended before it was accepted."""
         return INTERRUPTED.get(self.stop_reason, FAULT)
 
+    def interruption(self) -> ServerError:
+        """The same as an error. What took too long once would again."""
+        return ServerError(self.why_interrupted(), headers=NO_RETRY if self.stop_reason == "timeout" else None)
+
     def is_to_stop(self) -> bool:
         """Whether the worker has had it cancelled."""
         return bool(self.stop_reason)
@@ -169,7 +173,7 @@ class Generation:
             finish, error, reason = "error", INVALID, "invalid_answer"
         outcome = self._outcome(finish)
         if self.stop_reason == "timeout":
-            self._refusal = ServerError(self.why_interrupted(), headers=NO_RETRY)
+            self._refusal = self.interruption()
         try:
             events, stored = self._end_stored(self._builder, outcome, error)
         except DatabaseError:

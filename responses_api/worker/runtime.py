@@ -283,7 +283,7 @@ class GenerationWorker:
         except ApiError as error:
             self._refuse(run, error)
         except Interrupted:
-            self._refuse(run, ServerError(run.why_interrupted()))
+            self._refuse(run, run.interruption())
         except CannotContinue:
             log.error("worker.job_not_continued", response=run.lease.public_id)
             self._refuse(run, ServerError(NOT_CONTINUED))
@@ -420,7 +420,7 @@ class GenerationWorker:
         if finish in ("stop", "length") and not run.is_to_stop():
             with_fresh_connection(self._go_on, run, run.compacted)
         else:
-            with_fresh_connection(self._refuse, run, ServerError(error or run.why_interrupted()))
+            with_fresh_connection(self._refuse, run, ServerError(error) if error else run.interruption())
 
     def _close(self, run: Generation, finish: Finish, error: str) -> None:
         try:

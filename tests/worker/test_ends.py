@@ -110,6 +110,22 @@ def test_who_waits_for_the_whole_object_is_told_that_it_was_too_large(
     assert error.headers["x-should-retry"] == "false"
 
 
+def test_what_takes_too_long_closes_its_item_and_need_not_be_tried_again(
+    worker: GenerationWorker, heard: Heard, settings: Any
+) -> None:
+    """In the stream, and for who waits for the whole object."""
+    settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS = 0.5
+    streamed, whole = (queue("[[tokens: 5000]][[slow: 0.02]]", stream=stream) for stream in (True, False))
+    worker.wake()
+    wait_until_ended(worker)
+    closed, error, failed = events_of(heard, streamed)[-3:]
+    assert (closed["type"], closed["item"]["status"]) == ("response.output_item.done", "incomplete")
+    assert (error["type"], failed["type"]) == ("error", "response.failed")
+    (message,) = [message for group, message in heard if group == bus.response_group(whole)]
+    refusal = error_from_wire(message["error"])
+    assert (refusal.status, refusal.headers) == (500, {"x-should-retry": "false"})
+
+
 @pytest.mark.parametrize("store", [True, False])
 def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, heard: Heard, *, store: bool) -> None:
     """It was stored, though the worker's connection broke before it knew."""
