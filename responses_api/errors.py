@@ -52,6 +52,14 @@ class ErrorEnvelope(TypedDict):
 NO_RETRY: Mapping[str, str] = {"x-should-retry": "false"}
 
 
+MAX_SHOWN = 200
+
+
+def shown(text: str) -> str:
+    """A caller's text as a message may repeat it: its first 200 characters."""
+    return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
+
+
 class ApiError(Exception):
     """A fault with its place in the HTTP answer. Raise a subclass."""
 
@@ -120,9 +128,8 @@ class PreviousResponseNotFound(InvalidRequest):
 
     @classmethod
     def for_id(cls, response_id: str) -> PreviousResponseNotFound:
-        message = (
-            f"Previous response with id '{response_id}' not found. Send the id of a response that is still stored."
-        )
+        name = shown(response_id)
+        message = f"Previous response with id '{name}' not found. Send the id of a response that is still stored."
         return cls(message, param="previous_response_id")
 
 
@@ -150,7 +157,7 @@ class NotFound(ApiError):
 
     @classmethod
     def response(cls, response_id: str) -> NotFound:
-        return cls(f"Response with id '{response_id}' not found. It is unknown, expired or deleted.")
+        return cls(f"Response with id '{shown(response_id)}' not found. It is unknown, expired or deleted.")
 
 
 class ModelNotFound(NotFound):
@@ -158,6 +165,7 @@ class ModelNotFound(NotFound):
 
     @classmethod
     def for_name(cls, name: str) -> ModelNotFound:
+        name = shown(name)
         message = f"The model '{name}' does not exist or you do not have access to it. GET /v1/models lists the models."
         return cls(message, param="model")
 

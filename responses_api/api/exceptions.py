@@ -19,6 +19,7 @@ from responses_api.errors import (
     PermissionDenied,
     RequestTooLarge,
     ServerError,
+    shown,
 )
 
 log = structlog.get_logger(__name__)
@@ -71,9 +72,8 @@ def error_response(error: ApiError) -> JsonResponse:
 
 def unknown_route(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
     """404 for an address that doesn't exist."""
-    return error_response(
-        NotFound(f"Unknown request URL: {request.method} {request.path}. Check the path and the base URL.")
-    )
+    address = f"{shown(request.method or '')} {shown(request.path)}"
+    return error_response(NotFound(f"Unknown request URL: {address}. Check the path and the base URL."))
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:

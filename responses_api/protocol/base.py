@@ -41,7 +41,21 @@ def at_most(limit: int) -> Callable[[object], object]:
 
     def check(value: object) -> object:
         if isinstance(value, dict | list) and len(value) > limit:
-            raise fault("invalid_value", f"must have at most {limit} entries, but it has {len(value)}")
+            entries = "entry" if limit == 1 else "entries"
+            raise fault("invalid_value", f"must have at most {limit} {entries}, but it has {len(value)}")
+        return value
+
+    return check
+
+
+def entries(right: str, is_right: Callable[[object], bool]) -> Callable[[object], object]:
+    """Looked at before pydantic does: the first wrong entry of an object is the only error."""
+
+    def check(value: object) -> object:
+        if isinstance(value, dict):
+            for name, entry in value.items():
+                if not is_right(entry):
+                    raise fault("invalid_value", f"must be {right}, but it is {describe(entry)}", field=shorten(name))
         return value
 
     return check

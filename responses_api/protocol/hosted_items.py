@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Discriminator, Tag
+from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.base import TAG_MARK, tag_of_type
 from responses_api.protocol.item_base import ClientId, Item, ItemStatus, Json
 
-Objects = list[Json]
+Objects = Annotated[list[Json], Field(fail_fast=True)]
+Texts = Annotated[list[str], Field(fail_fast=True)]
 
 
 class _Hosted(Item):
@@ -34,7 +35,7 @@ class WebSearchCall(_Hosted):
 class FileSearchCall(_Hosted):
     type: Literal["file_search_call"]
     status: Literal["in_progress", "searching", "completed", "incomplete", "failed"] = "completed"
-    queries: list[str]
+    queries: Texts
     results: Objects | None = None
 
 

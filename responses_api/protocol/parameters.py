@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Never
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 
-from responses_api.protocol.base import WireModel, at_most, closest, describe, fault
+from responses_api.protocol.base import WireModel, at_most, closest, describe, entries, fault
 from responses_api.protocol.item_base import ClientId
 from responses_api.protocol.text_format import PlainText, TextFormat
 
@@ -33,6 +33,7 @@ MAX_METADATA_KEY = 64
 MAX_METADATA_VALUE = 512
 MAX_CLIENT_METADATA_PAIRS = 256
 MAX_COMPACT_THRESHOLD = 100_000_000
+MAX_POLICIES = 1  # of `context_management`
 
 
 def _unsupported(advice: str) -> Never:
@@ -125,7 +126,11 @@ class Compaction(WireModel):
 
 
 Unsupported = Annotated[Any, PlainValidator(_refuse_always)]
-ContextManagement = Annotated[tuple[Compaction, ...], Field(strict=False, fail_fast=True, max_length=1)]
+ContextManagement = Annotated[
+    tuple[Compaction, ...],
+    Field(strict=False, fail_fast=True, max_length=MAX_POLICIES),
+    BeforeValidator(at_most(MAX_POLICIES)),
+]
 TopLogprobs = Annotated[int, AfterValidator(_check_top_logprobs)]
 Truncation = Literal["auto", "disabled"]
 ServiceTier = Annotated[Literal["default"], PlainValidator(_check_tier)]
@@ -136,4 +141,8 @@ Metadata = Annotated[
     BeforeValidator(at_most(MAX_METADATA_PAIRS)),
     AfterValidator(_check_metadata),
 ]
-ClientMetadata = Annotated[dict[str, str], BeforeValidator(at_most(MAX_CLIENT_METADATA_PAIRS))]
+ClientMetadata = Annotated[
+    dict[str, str],
+    BeforeValidator(entries("a string", lambda value: isinstance(value, str))),
+    BeforeValidator(at_most(MAX_CLIENT_METADATA_PAIRS)),
+]

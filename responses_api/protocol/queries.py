@@ -39,8 +39,8 @@ def _check_cursor(value: object) -> object:
 
 
 def _check_flag(value: object) -> object:
-    flags: dict[object, bool] = {"true": True, "false": False, "1": True, "0": False}
-    if value not in flags:
+    flags = {"true": True, "false": False, "1": True, "0": False}
+    if not isinstance(value, str) or value not in flags:
         raise fault("invalid_value", f"must be true or false, but it is {describe(value)}")
     return flags[value]
 

@@ -9,7 +9,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
 
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
-from responses_api.protocol.base import OTHER, TAG_MARK, at_most, describe, fault, tag_of_shape
+from responses_api.protocol.base import OTHER, TAG_MARK, at_most, describe, entries, fault, tag_of_shape
 
 MAX_STOPS = 4
 MAX_STOP = 1024  # characters
@@ -33,6 +33,10 @@ def _check_biases(value: dict[str, float]) -> dict[str, float]:
         if not re.fullmatch(TOKEN_ID, name):
             raise fault("invalid_value", "must be named by a token's id in decimal digits, such as '50256'", field=name)
     return value
+
+
+def _is_bias(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MAX_BIAS <= value <= MAX_BIAS
 
 
 def _check_arguments(value: dict[str, Any]) -> dict[str, Any]:
@@ -66,6 +70,7 @@ Penalty = Annotated[float, Field(ge=-MAX_PENALTY, le=MAX_PENALTY, allow_inf_nan=
 RepetitionPenalty = Annotated[float, Field(ge=LEAST_REPETITION, le=MOST_REPETITION, allow_inf_nan=False)]
 LogitBias = Annotated[
     dict[str, Annotated[float, Field(ge=-MAX_BIAS, le=MAX_BIAS, allow_inf_nan=False)]],
+    BeforeValidator(entries(f"a number from -{MAX_BIAS} to {MAX_BIAS}", _is_bias)),
     BeforeValidator(at_most(MAX_BIASES)),
     AfterValidator(_check_biases),
 ]

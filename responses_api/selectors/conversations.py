@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Now
 
 from responses_api.caller import Caller
-from responses_api.errors import InvalidRequest, NotFound
+from responses_api.errors import InvalidRequest, NotFound, shown
 from responses_api.ids import is_client_id
 from responses_api.models import Conversation, Response
 from responses_api.models.response import ACTIVE
@@ -64,7 +64,7 @@ def refuse_without_conversations(*, param: str | None = None) -> None:
 def conversation_not_found(conversation_id: str, *, param: str | None = None) -> NotFound:
     """One answer for unknown, expired, deleted and another project's."""
     return NotFound(
-        f"Conversation with id '{conversation_id}' not found. It is unknown, expired or deleted.", param=param
+        f"Conversation with id '{shown(conversation_id)}' not found. It is unknown, expired or deleted.", param=param
     )
 
 
@@ -97,7 +97,7 @@ def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str)
 
 def item_not_found(item_id: str) -> NotFound:
     """One answer for unknown, deleted and another conversation's."""
-    return NotFound(f"Item with id '{item_id}' not found in this conversation. It is unknown or deleted.")
+    return NotFound(f"Item with id '{shown(item_id)}' not found in this conversation. It is unknown or deleted.")
 
 
 def find_place(turn_id: int | None, item_id: str) -> tuple[int, str] | None:

@@ -1,0 +1,102 @@
+"""Every type of the wire, walked: a fault costs one error, however long the value, and has a sentence of ours."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+import responses_api.protocol.compaction
+import responses_api.protocol.conversations
+import responses_api.protocol.create
+import responses_api.protocol.queries  # noqa: F401  # that all are known
+from responses_api.errors import ApiError
+from responses_api.protocol.base import WireModel
+from responses_api.protocol.faults import api_error
+from responses_api.protocol.hosted_items import HOSTED_TYPES
+from responses_api.protocol.items import OWN_TYPES
+from responses_api.protocol.tools import HostedTool
+
+LONG = 300
+MOST_ERRORS = 60  # one for each field of a model, which can't be more than it has
+MOST_CHARACTERS = 700
+
+SEQUENCES = ("list", "tuple", "set", "frozenset")
+
+
+def wire_models(base: type[BaseModel] = WireModel) -> Iterator[type[BaseModel]]:
+    """All models of the wire."""
+    for model in base.__subclasses__():
+        if model.__module__.startswith("responses_api.") and not model.__name__.startswith("_"):
+            yield model
+        yield from wire_models(model)
+
+
+MODELS = sorted({*wire_models(), HostedTool}, key=lambda model: (model.__module__, model.__name__))
+FIELDS = [
+    pytest.param(model, field.alias or name, id=f"{model.__name__}.{name}")
+    for model in MODELS
+    for name, field in model.model_fields.items()
+]
+
+
+def sequences(schema: Any) -> Iterator[dict[str, Any]]:
+    """The arrays within a core schema."""
+    if isinstance(schema, dict):
+        if schema.get("type") in SEQUENCES and "items_schema" in schema:
+            yield schema
+        schema = tuple(schema.values())
+    if isinstance(schema, list | tuple):
+        for value in schema:
+            yield from sequences(value)
+
+
+def wrong_values() -> list[Any]:
+    """Values that are wrong somewhere, or nearly everywhere."""
+    kinds = ("function", "custom", "namespace", "allowed_tools", "input_text", "output_text", "compaction", "message")
+    single = [
+        1, -1, 1.5, 10**12, True, "", "x", "x" * LONG, [], {}, [[]], {"a": 1}, {"x" * LONG: 1},
+        *({"type": kind} for kind in (*kinds, *OWN_TYPES, *HOSTED_TYPES)),
+        {"type": 1}, {"type": "x" * LONG}, {"role": "user"}, {"role": 1, "content": 1}, {"id": "x" * LONG},
+    ]  # fmt: skip
+    return [
+        *single,
+        *([value] * LONG for value in single),
+        *([value, value] for value in single),
+        *({f"n{number}": value for number in range(LONG)} for value in single),
+    ]
+
+
+WRONG = wrong_values()
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
+def test_every_array_ends_at_its_first_error(model: type[BaseModel]) -> None:
+    """pydantic builds an error for each entry of an array otherwise, a thousand bytes for one of three."""
+    for schema in sequences(model.__pydantic_core_schema__):
+        assert schema.get("fail_fast"), schema
+
+
+@pytest.mark.parametrize(("model", "name"), FIELDS)
+def test_a_wrong_value_is_one_sentence(model: type[BaseModel], name: str) -> None:
+    for value in WRONG:
+        known = fault_of(model, {name: value})
+        if known is None:
+            continue
+        assert "is not valid" not in known.message
+        assert known.message.endswith((".", "?")), known.message
+        assert len(known.message) <= MOST_CHARACTERS, known.message
+        assert len(known.param or "") <= MOST_CHARACTERS
+
+
+def fault_of(model: type[BaseModel], body: dict[str, Any]) -> ApiError | None:
+    """What is told of a body, made of a bounded number of errors."""
+    try:
+        model.model_validate(body)
+    except ValidationError as error:
+        count = error.error_count()
+        known = api_error(error)
+    else:
+        return None
+    assert count <= MOST_ERRORS
+    return known
