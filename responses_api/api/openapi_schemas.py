@@ -50,6 +50,7 @@ CHECKS: Final[Mapping[str, Json]] = {
     "_check_mode": {"const": "standard"},
     "_check_parameters": {"properties": {"type": {"const": "object"}}},
     "_check_top_logprobs": {"minimum": 0, "maximum": p.MAX_TOP_LOGPROBS},
+    "_kept_id": {"minLength": 1},
     "_refuse_stream": {"const": False},
     "_refuse_true": {"const": False},
     "check_name": {"pattern": f"^{NAME}$"},

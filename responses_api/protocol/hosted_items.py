@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.base import TAG_MARK, tag_of_type
-from responses_api.protocol.item_base import ClientId, Item, ItemStatus, Json
+from responses_api.protocol.item_base import CallId, Item, ItemStatus, Json
 
 Objects = Annotated[list[Json], Field(fail_fast=True)]
 Texts = Annotated[list[str], Field(fail_fast=True)]
@@ -22,7 +22,7 @@ class _Hosted(Item):
 
 
 class _ShellItem(_Hosted):
-    call_id: ClientId
+    call_id: CallId
     caller: Json | None = None
 
 
@@ -68,7 +68,7 @@ class ImageGenerationCall(_Hosted):
 class ComputerCall(_Hosted):
     type: Literal["computer_call"]
     status: ItemStatus = "completed"
-    call_id: ClientId
+    call_id: CallId
     action: Json | None = None
     actions: Objects | None = None
     pending_safety_checks: Objects = []
@@ -77,7 +77,7 @@ class ComputerCall(_Hosted):
 class ComputerCallOutput(_Hosted):
     type: Literal["computer_call_output"]
     status: Literal["in_progress", "completed", "incomplete", "failed"] = "completed"
-    call_id: ClientId
+    call_id: CallId
     output: Json
     acknowledged_safety_checks: Objects | None = None
 
@@ -85,7 +85,7 @@ class ComputerCallOutput(_Hosted):
 class LocalShellCall(_Hosted):
     type: Literal["local_shell_call"]
     status: ItemStatus = "completed"
-    call_id: ClientId
+    call_id: CallId
     action: Json
 
 
@@ -130,7 +130,7 @@ class ToolSearchCall(_Hosted):
 
     type: Literal["tool_search_call"]
     status: ItemStatus = "completed"
-    call_id: ClientId | None = None
+    call_id: CallId | None = None
     execution: Literal["server", "client"] = "server"
     arguments: Any
 
@@ -140,7 +140,7 @@ class ToolSearchOutput(_Hosted):
 
     type: Literal["tool_search_output"]
     status: ItemStatus = "completed"
-    call_id: ClientId | None = None
+    call_id: CallId | None = None
     execution: Literal["server", "client"] = "server"
     tools: Objects
 
@@ -179,14 +179,14 @@ class McpApprovalResponse(_Hosted):
 
 class Program(_Hosted):
     type: Literal["program"]
-    call_id: ClientId
+    call_id: CallId
     code: str
     fingerprint: str
 
 
 class ProgramOutput(_Hosted):
     type: Literal["program_output"]
-    call_id: ClientId
+    call_id: CallId
     result: str
     status: Literal["completed", "incomplete"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH, is_client_id
 from responses_api.protocol.base import WireModel, fault
@@ -20,15 +20,27 @@ def _check_id(value: str) -> str:
     return value
 
 
+def _kept_id(value: str) -> str | None:
+    """None in the place of an id that is too long to be kept: the item gets one of ours."""
+    if not value:
+        raise fault("invalid_value", "must have at least 1 character; leave it out, and the item gets an id")
+    return value if is_client_id(value) else None
+
+
 ClientId = Annotated[str, AfterValidator(_check_id)]
+CallId = Annotated[str, Field(min_length=1)]
+"""What outputs name their call by: kept as it is, of any length, since it is found within a history alone."""
 
 
 class Item(WireModel):
-    """An item of the input. `wire` is the item as `input_items` lists it, without its id."""
+    """An item of the input. `wire` is the item as `input_items` lists it, without its id.
+
+    Other providers make ids of any length, for their own use: one that is too long to be kept counts as absent.
+    """
 
     listed_nulls: ClassVar[tuple[str, ...]] = ()  # fields that a listed item has even when they are null
 
-    id: ClientId | None = None
+    id: Annotated[str, AfterValidator(_kept_id)] | None = None
 
     def wire(self) -> Json:
         listed = {}

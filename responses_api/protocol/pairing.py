@@ -8,6 +8,7 @@ from typing import Any
 
 from responses_api.errors import InvalidValue
 from responses_api.protocol.base import describe
+from responses_api.protocol.wire_values import shorten
 
 WireItems = Iterable[Mapping[str, Any]]
 
@@ -49,10 +50,12 @@ def check_tool_pairs(history: WireItems, items: WireItems) -> None:
 def _no_call(kind: str, call_id: str, *, known: bool) -> InvalidValue:
     output = TOOL_PAIRS[kind]
     if known:
-        message = f"There are more `{output}` items than `{kind}` items with call_id '{call_id}'. Send one each."
+        message = (
+            f"There are more `{output}` items than `{kind}` items with call_id '{shorten(call_id)}'. Send one each."
+        )
     else:
         message = (
-            f"There is no `{kind}` with call_id '{call_id}' for the `{output}` that names it. Send the call "
+            f"There is no `{kind}` with call_id '{shorten(call_id)}' for the `{output}` that names it. Send the call "
             "too, or continue the response that made it by `previous_response_id`."
         )
     return InvalidValue(message, param="input")
@@ -60,7 +63,7 @@ def _no_call(kind: str, call_id: str, *, known: bool) -> InvalidValue:
 
 def _no_output(kind: str, call_id: str, name: str) -> InvalidValue:
     message = (
-        f"There is no `{TOOL_PAIRS[kind]}` for the `{kind}` of {describe(name)} with call_id '{call_id}'. "
+        f"There is no `{TOOL_PAIRS[kind]}` for the `{kind}` of {describe(name)} with call_id '{shorten(call_id)}'. "
         "Send what the tool returned."
     )
     return InvalidValue(message, param="input")

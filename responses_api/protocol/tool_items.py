@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from responses_api.protocol.content import InputParts, OtherContent, ReasoningText, SummaryText, Text, content_shape
-from responses_api.protocol.item_base import ClientId, Item, ItemStatus, Json
+from responses_api.protocol.item_base import CallId, ClientId, Item, ItemStatus, Json
 
 MAX_NAME_LENGTH = 256  # more than a tool may have here: replayed calls come from other servers, too
 
@@ -16,7 +16,7 @@ Output = Annotated[Text | InputParts | OtherContent, content_shape]
 
 
 class _Call(Item):
-    call_id: ClientId
+    call_id: CallId
     name: ToolName
     namespace: ToolName | None = None
     status: ItemStatus = "completed"
@@ -26,7 +26,7 @@ class _Call(Item):
 
 
 class _CallOutput(Item):
-    call_id: ClientId
+    call_id: CallId
     output: Output
     name: ToolName | None = None
     namespace: ToolName | None = None

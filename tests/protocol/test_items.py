@@ -8,13 +8,14 @@ from openai.types.responses.response_input_item_param import ResponseInputItemPa
 from pydantic import TypeAdapter
 
 from responses_api.errors import ApiError, InvalidValue
-from responses_api.ids import new_id
+from responses_api.ids import is_client_id, new_id
 from responses_api.protocol import (
     check_tool_pairs,
     input_items,
     item_prefix,
     parse_create,
     references,
+    sent_items,
     shown_items,
 )
 from responses_api.protocol.hosted_items import HOSTED_TYPES
@@ -216,3 +217,39 @@ def test_an_unpaired_call_is_named(history: list[dict[str, Any]], items: list[di
         check_tool_pairs(listed(*history), listed(*items))
     assert named in caught.value.message
     assert caught.value.param == "input"
+
+
+LONG_ID = "rs_" + "x" * 1000
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "a"},
+        {"type": "reasoning", "summary": []},
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"type": "web_search_call", "action": {}},
+    ],
+)
+def test_an_id_that_is_too_long_is_replaced_by_one_of_ours(item: dict[str, Any]) -> None:
+    """Some providers make ids of a thousand characters, and agents replay them here."""
+    request = parse_create({"input": [{**item, "id": LONG_ID}, {**item, "id": "y" * 256}]})
+    first, second = input_items(request)
+    assert "id" not in first
+    assert second["id"] == "y" * 256
+    sent = sent_items(request, response_id="resp_1", history=[])
+    assert is_client_id(sent[0]["id"])
+    assert sent[0]["id"].startswith(item_prefix(sent[0]["type"]))
+
+
+def test_a_call_and_its_output_may_have_a_call_id_of_any_length() -> None:
+    call_id = "call_" + "x" * 1000
+    call = {"type": "function_call", "call_id": call_id, "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": call_id, "output": "done"}
+    items = input_items(parse_create({"input": [call, output]}))
+    check_tool_pairs((), items)
+    assert [item["call_id"] for item in items] == [call_id, call_id]
+    with pytest.raises(InvalidValue) as raised:
+        check_tool_pairs((), items[:1])
+    assert len(raised.value.message) < 300
