@@ -30,9 +30,16 @@ class Caller:
             return {"project": self.project, "key": self.key}
         return {"project": self.project}
 
+    @property
+    def scope(self) -> str:
+        """Who this caller is where something is kept for it: see :func:`cache_scope`."""
+        return cache_scope(project_id=self.project.pk, key_id=None if self.key is None else self.key.pk)
+
 
 def cache_scope(*, project_id: int, key_id: int | None) -> str:
-    """The name within which prompts may share the prefix cache: that of whoever may see each other's responses."""
+    """The name of those who may see each other's responses: they share cached prompts, open each other's blobs, and
+    have one share of what memory there is for histories.
+    """
     if settings.RESPONSES_ISOLATION == "key" and key_id is not None:
         return f"key-{key_id}"
     return f"project-{project_id}"

@@ -24,6 +24,7 @@ from responses_site.setting_kinds import (
     NAMES,
     ORIGINS,
     SECRET,
+    SECRETS,
     TEXT,
     Kind,
 )
@@ -116,6 +117,14 @@ class Environment:
         "",
         "Key that signs sessions; every process of a team has the same, and there it is required.",
         default_text="made once, in `secret.key` in the data directory",
+    )
+    secret_key_fallbacks: tuple[str, ...] = _setting(
+        "RESPONSES_SECRET_KEY_FALLBACKS",
+        SECRETS,
+        (),
+        "Secrets of before: sessions and compacted histories made with them are still read. Remove one when the last "
+        "of these is gone.",
+        default_text="none",
     )
     allowed_hosts: tuple[str, ...] = _setting(
         "RESPONSES_ALLOWED_HOSTS",
@@ -267,6 +276,13 @@ class Environment:
         256 * MIB,
         "Most bytes that a web process holds for readers that have not taken them; beyond, the readers for whom most "
         "is held are cut off.",
+    )
+    echo_max_bytes: int = _setting(
+        "RESPONSES_ECHO_MAX_BYTES",
+        kinds.byte_count(1024),
+        4 * MIB,
+        "Largest response object without its output: instructions, tools and settings, which a stream repeats in each "
+        "event on the response; a larger one is answered 413.",
     )
     hosted_tools: str = _setting(
         "RESPONSES_HOSTED_TOOLS",

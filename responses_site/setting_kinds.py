@@ -151,6 +151,10 @@ def _parse_secret(value: str) -> str:
     return value
 
 
+def _parse_secrets(value: str) -> tuple[str, ...]:
+    return tuple(_parse_secret(name) for name in _parse_names(value))
+
+
 TEXT = Kind("any text", _text)
 BOOLEAN = Kind("true or false", _parse_boolean, lambda value: str(value).lower())
 NAMES = Kind("names separated by commas", _parse_names, _show_names)
@@ -161,3 +165,6 @@ CORS_ORIGINS = Kind(
 ADDRESS = Kind("an IP address or a host name", _parse_address)
 DIRECTORY = Kind("a directory", _parse_directory)
 SECRET = Kind("at least 50 random characters", _parse_secret, secret=True)
+SECRETS = Kind(
+    "secrets of at least 50 random characters, separated by commas", _parse_secrets, _show_names, secret=True
+)

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import orjson
+from django.db.models import Sum
 
-from responses_api.models import Process, Response, UsageRecord
+from responses_api.models import Process, Response, TurnItem, UsageRecord
 from responses_api.selectors.responses import wire_response
 
 from .bubbles import Bubble, BubbleMaker, remark
-from .conversation import SHOWN_ITEMS, read_history
-from .display import pretty_json
+from .conversation import SHOWN_ITEMS, WHOLE, read_history
+from .display import file_size, pretty_json
 
 # Settings, each with the value that is not worth showing.
 SETTINGS = {
@@ -111,6 +112,9 @@ def instructions_bubble(maker: BubbleMaker, value: Any) -> Bubble | None:
 
 def pending_input(maker: BubbleMaker, row: Response) -> list[Bubble]:
     """What the request of a running job sent; its items are stored when it ends."""
+    if len(row.request) > WHOLE:
+        note = f"The request has {file_size(len(row.request))}. Its items are shown when it has ended."
+        return [Bubble(side="other", label="input", parts=[remark(note)], own=True)]
     sent = parsed(row.request).get("input")
     items = sent if isinstance(sent, list) else [{"role": "user", "content": sent}] if sent else []
     bubbles = []
@@ -193,6 +197,9 @@ def continuations_of(row: Response) -> list[Response]:
 
 def raw_of(row: Response, body: dict[str, Any]) -> str:
     """The object that clients get, as JSON; the stored text when it can't be read."""
+    output = TurnItem.objects.filter(turn=row.turn_id, is_output=True).aggregate(size=Sum("item__size"))["size"] or 0
+    if len(row.body) + output > WHOLE:
+        return f"This object has {file_size(len(row.body) + output)}. GET /v1/responses/{row.public_id} answers it."
     if not body:
         return row.body
     try:

@@ -20,6 +20,7 @@ from responses_api.selectors.conversations import (
     list_conversation_items,
     wire_conversation,
 )
+from responses_api.services.assemble_history import assembling
 from responses_api.services.create_conversation import create_conversation
 from responses_api.services.delete_conversation import delete_conversation
 from responses_api.services.edit_conversation import edit_conversation
@@ -39,7 +40,7 @@ def body(request: Request) -> Any:
 
 def shown(request: Request, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
     """The items as the caller asked for them."""
-    return shown_items(items, include=include, project_id=caller(request).project.pk)
+    return shown_items(items, include=include, owner=caller(request).scope)
 
 
 class ConversationsView(Endpoint):
@@ -74,8 +75,11 @@ class ConversationItemsView(Endpoint):
 
     def get(self, request: Request, conversation_id: str) -> Response:
         query = parse_list_query(arguments(request))
-        page = list_conversation_items(caller=caller(request), conversation_id=conversation_id, query=query)
-        page["data"] = shown(request, page["data"], include=query.include)
+        with assembling(caller(request).scope) as assembly:
+            page = list_conversation_items(
+                caller=caller(request), conversation_id=conversation_id, query=query, take=assembly.add
+            )
+            page["data"] = shown(request, page["data"], include=query.include)
         touch_conversation(caller=caller(request), conversation_id=conversation_id)
         return Response(page)
 

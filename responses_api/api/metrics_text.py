@@ -22,6 +22,7 @@ def metrics_text(status: ServerStatus, *, version: str) -> str:
         ("mlx_responses_slots", "Responses that can be generated at once.", sum(one.slots for one in status.workers)),
         ("mlx_responses_workers", "Live worker processes.", len(status.workers)),
         ("mlx_responses_web_processes", "Live web processes that have had a generation.", status.web_processes),
+        ("mlx_responses_assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
         ("mlx_responses_uptime_seconds", "Age of the oldest live process.", status.uptime_seconds),
         ("mlx_responses_store_entries", "Responses stored.", status.store_entries),
         ("mlx_responses_store_bytes", "Bytes of responses and items in the store.", status.store_bytes),

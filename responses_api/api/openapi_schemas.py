@@ -22,7 +22,6 @@ from responses_api.protocol.conversations import (
     ItemQuery,
     UpdateConversation,
 )
-from responses_api.protocol.counting import COUNTED
 from responses_api.protocol.queries import MAX_CURSOR_DIGITS, MAX_LIMIT
 from responses_api.protocol.text_format import NAME
 
@@ -160,14 +159,6 @@ def component(name: str) -> Json:
 def schemas() -> Json:
     """All components: bodies and what they are made of, then objects."""
     bodies = {name: nullable(schema) for name, schema in generated(BODIES).items()}
-    count = bodies["CreateResponse"]
-    bodies["CountInputTokens"] = {
-        "title": "CountInputTokens",
-        "description": "What of a request for a response decides its prompt.",
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {name: one for name, one in count["properties"].items() if name in COUNTED},
-    }
     update = bodies["UpdateConversation"]["properties"]
     update["metadata"] = {"anyOf": [update["metadata"], dict(NULL)]}
     answered = objects()
@@ -235,6 +226,7 @@ def objects() -> Json:
                 "id": STRING,
                 "object": {"const": "response.compaction"},
                 "created_at": TIME,
+                "model": STRING,
                 "output": {"type": "array", "items": component("Item")},
                 "usage": component("Usage"),
             },
@@ -296,6 +288,7 @@ def status() -> Json:
             "background": record("Background jobs, which the figures above include.", dict.fromkeys(background, COUNT)),
             "readers": COUNT,
             "web_processes": COUNT,
+            "assembly_bytes": COUNT,
             "workers": {"type": "array", "items": record("A worker process.", worker)},
             "models": {"type": "array", "items": record("A model.", model)},
             "store": record("The store's figures.", dict.fromkeys(store, COUNT)),

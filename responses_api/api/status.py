@@ -70,6 +70,7 @@ def status_object(status: ServerStatus) -> dict[str, Any]:
         },
         "readers": status.readers,
         "web_processes": status.web_processes,
+        "assembly_bytes": status.assembly_bytes,
         "workers": [
             {
                 "host": worker.host,

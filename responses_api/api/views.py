@@ -20,6 +20,7 @@ from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.models import get_model, list_models
 from responses_api.selectors.responses import wire_response
 from responses_api.services.answer_create import Admission, running_response
+from responses_api.services.assemble_history import assembling
 from responses_api.services.cancel_response import cancel_response
 from responses_api.services.delete_response import delete_response
 from responses_api.services.open_response import open_response
@@ -69,7 +70,7 @@ class ResponseView(Endpoint):
         query = parse_retrieve_query(arguments(request))
         row = open_response(caller=caller(request), response_id=response_id)
         found = wire_response(row)
-        found["output"] = shown_items(found["output"], include=query.include, project_id=row.project_id)
+        found["output"] = shown_items(found["output"], include=query.include, owner=caller(request).scope)
         return Response(found)
 
     def delete(self, request: Request, response_id: str) -> Response:
@@ -95,8 +96,9 @@ class InputItemsView(Endpoint):
     def get(self, request: Request, response_id: str) -> Response:
         query = parse_list_query(arguments(request))
         row = open_response(caller=caller(request), response_id=response_id)
-        page = list_input_items(row, query=query)
-        page["data"] = shown_items(page["data"], include=query.include, project_id=row.project_id)
+        with assembling(caller(request).scope) as assembly:
+            page = list_input_items(row, query=query, take=assembly.add)
+            page["data"] = shown_items(page["data"], include=query.include, owner=caller(request).scope)
         return Response(page)
 
 

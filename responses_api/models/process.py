@@ -22,6 +22,9 @@ class Process(models.Model):
     slots = models.PositiveIntegerField(default=0, help_text="Sequences generated at once.")
     running = models.PositiveIntegerField(default=0)
     waiting = models.PositiveIntegerField(default=0)
+    assembly_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="Bytes of histories that it reads."
+    )
 
     class Meta:
         ordering: ClassVar = ["-heartbeat_at"]

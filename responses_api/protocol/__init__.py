@@ -1,7 +1,7 @@
 """The wire format of the Responses API: what requests may say, and how objects and lists look. Pure: no Django."""
 
 from responses_api.protocol.create import CreateResponse, parse_create
-from responses_api.protocol.history import input_items, sent_items, shown_items
+from responses_api.protocol.history import input_items, sent_ids, sent_items, shown_items
 from responses_api.protocol.items import item_prefix
 from responses_api.protocol.listing import list_envelope, model_list, model_object
 from responses_api.protocol.pairing import check_tool_pairs, references
@@ -34,6 +34,7 @@ __all__ = [
     "parse_retrieve_query",
     "references",
     "refuse_query",
+    "sent_ids",
     "sent_items",
     "shown_items",
     "usage",

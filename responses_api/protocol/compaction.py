@@ -103,9 +103,14 @@ def summary_item(text: str) -> Item:
     return {"type": "summary", "text": text}
 
 
+def standing(items: Items) -> int | None:
+    """The place of the last compaction item, which stands for all before it; ``None`` without one."""
+    return next((number for number in reversed(range(len(items))) if items[number]["type"] == "compaction"), None)
+
+
 def expand(items: Items, open_blob: Callable[[str], Compacted]) -> list[Item]:
     """The history that ``items`` come to: the last compaction item, if there is one, stands for what is before it."""
-    last = next((number for number in reversed(range(len(items))) if items[number]["type"] == "compaction"), None)
+    last = standing(items)
     if last is None:
         return list(items)
     return [*open_blob(items[last]["encrypted_content"]).standing_for(items[:last]), *items[last + 1 :]]
@@ -120,29 +125,45 @@ class Split:
     retained: tuple[Item, ...]
 
 
-def split_history(items: Items, *, keep_tokens: int, count: Callable[[Items], int]) -> Split:
-    """Cut an expanded history. Retained are the latest user message and the newest whole turns of ``keep_tokens``.
+def split_history(items: Items, *, fits: Callable[[Items], bool]) -> Split:
+    """Cut an expanded history. Retained are the latest user message and the most of the newest whole turns that fit.
 
     A cut falls before a user's message or after a completed group of calls, so that no call is parted from its output.
     What follows the latest user message is cut only between such groups, as an agent's long turn must be; the message
-    itself stays.
+    itself stays. ``fits`` is asked of few suffixes, and hardly of longer ones than are retained.
     """
     rest = [item for item in items if not is_instruction(item)]
     users = [number for number, item in enumerate(rest) if _is_from_user(item)]
     latest = users[-1] if users else len(rest)
     groups = [cut for cut in _ends_of_groups(rest) if cut > latest]
     best = groups[-1] if groups else latest
-    for cut in sorted({*users, *groups}, reverse=True):
-        if cut > best:
-            continue
-        if rest[cut:] and count(rest[cut:]) > keep_tokens:
-            break
-        best = cut
+    cuts = sorted((cut for cut in {*users, *groups} if cut <= best), reverse=True)
+    most = _most(len(cuts), lambda number: cuts[number - 1] == len(rest) or fits(rest[cuts[number - 1] :]))
+    if most:
+        best = cuts[most - 1]
     if best > latest:
         retained, older = [rest[latest], *rest[best:]], [*rest[:latest], *rest[latest + 1 : best]]
     else:
         retained, older = rest[best:], rest[:best]
     return Split(tuple(filter(is_instruction, items)), tuple(older), tuple(retained))
+
+
+def _most(limit: int, fits: Callable[[int], bool]) -> int:
+    """The largest number up to ``limit`` that fits, 0 if none does, where what is smaller fits too.
+
+    Found by doubling, then by halving: large numbers, which cost more to ask for, are asked for last.
+    """
+    low, high = 0, 1
+    while high <= limit and fits(high):
+        low, high = high, 2 * high
+    high = min(high, limit + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _ends_of_groups(items: Items) -> list[int]:
@@ -175,6 +196,13 @@ def is_summary(item: Item) -> bool:
     return bool(item["type"] == "summary")
 
 
-def initial_compaction(id: str, *, created_at: int) -> dict[str, Any]:
+def initial_compaction(id: str, *, created_at: int, model: str) -> dict[str, Any]:
     """The answer of `/responses/compact` before there is one. `created_at` is in whole seconds."""
-    return {"id": id, "object": COMPACTION_OBJECT, "created_at": created_at, "output": [], "usage": None}
+    return {
+        "id": id,
+        "object": COMPACTION_OBJECT,
+        "created_at": created_at,
+        "model": model,
+        "output": [],
+        "usage": None,
+    }

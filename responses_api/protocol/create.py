@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Literal, Never, Self
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, ValidationError, WithJsonSchema, model_validator
+from pydantic import (
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from inference.dialects import Tool as ModelTool
 from responses_api.errors import InvalidRequest
@@ -19,7 +28,7 @@ from responses_api.protocol import sampling as s
 from responses_api.protocol.base import OTHER, TAG_MARK, WireModel, describe, fault, tag_of_shape
 from responses_api.protocol.conversations import ConversationId
 from responses_api.protocol.faults import api_error
-from responses_api.protocol.items import ClientId, InputItems
+from responses_api.protocol.items import ClientId, InputItem, InputItems
 from responses_api.protocol.tool_choice import ToolChoice, is_forced, offered
 from responses_api.protocol.tools import Declared, Tools, check_tools, declared_tools
 from responses_api.protocol.wire_values import MAX_INTEGER, MIN_INTEGER, check_wire_value
@@ -181,6 +190,14 @@ class CreateResponse(WireModel):
     def asks_for_compaction(self) -> bool:
         """Whether its input ends in a `compaction_trigger`: the answer is a compaction item alone."""
         return not isinstance(self.input, str) and bool(self.input) and self.input[-1].type == "compaction_trigger"
+
+
+_ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
+
+
+def parse_item(value: object) -> InputItem:
+    """Read a stored item as one of an input. Raises pydantic's error."""
+    return _ITEM.validate_python(value)
 
 
 def parse_create(payload: object) -> CreateResponse:

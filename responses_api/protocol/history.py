@@ -6,7 +6,7 @@ become the same list of items first, so equivalent spellings render, and count, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, Protocol
 
 from responses_api.ids import Prefix, derived_id
@@ -50,12 +50,17 @@ def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = N
     return listed
 
 
-def sent_items(request: HasInput, *, response_id: str, history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The request's own input with an id for each item: a client's own where the history has not used it.
+def sent_ids(request: HasInput) -> list[str]:
+    """The ids that the client gave to its items."""
+    return [] if isinstance(request.input, str) else [item.id for item in request.input if item.id is not None]
+
+
+def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) -> list[dict[str, Any]]:
+    """The request's own input with an id for each item: a client's own where the history has not ``used`` it.
 
     The others are derived from the response's id, so that they are the same whenever it is asked.
     """
-    used = {item["id"] for item in history}
+    used = set(used)
     result = []
     for index, item in enumerate(input_items(request)):
         item_id = item.get("id")

@@ -1,6 +1,5 @@
 """Conversations and their items, always within the caller's project."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +14,11 @@ from responses_api.errors import InvalidRequest, NotFound, shown
 from responses_api.ids import is_client_id
 from responses_api.models import Conversation, Response
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import ListQuery, list_envelope
+from responses_api.protocol import ListQuery
 from responses_api.protocol.conversations import conversation_object
 
-from .batches import batches
-from .history import ANCESTRY, Entry, items_by_key
-from .input_items import position_after
+from .history import ANCESTRY
+from .item_pages import Take, history_places, item_page, unbounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +71,13 @@ def wire_conversation(row: Conversation) -> dict[str, Any]:
     return conversation_object(row.public_id, created_at=int(row.created_at.timestamp()), metadata=row.metadata)
 
 
-def list_conversation_items(*, caller: Caller, conversation_id: str, query: ListQuery) -> dict[str, Any]:
-    """One page of a conversation's items, generated ones included."""
+def list_conversation_items(
+    *, caller: Caller, conversation_id: str, query: ListQuery, take: Take = unbounded
+) -> dict[str, Any]:
+    """One page of a conversation's items, generated ones included. ``take`` is told of its bytes before."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
-    entries = history_entries(row.turn_id)
-    if query.order == "desc":
-        entries.reverse()
-    if query.after is not None:
-        entries = entries[position_after([entry.wire_id for entry in entries], query.after) :]
-    page = entries[: query.limit]
-    return list_envelope(items_by_key([entry.item for entry in page]), has_more=len(entries) > len(page))
+    places = history_places(row.turn_id, query=query, after=query.after, limit=query.limit + 1)
+    return item_page(places, query=query, take=take)
 
 
 def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str) -> dict[str, Any]:
@@ -121,24 +116,6 @@ def find_place(turn_id: int | None, item_id: str) -> tuple[int, str] | None:
         return found
 
 
-def history_entries(turn_id: int | None) -> list[Entry]:
-    """The places of all items of a turn's history, oldest first, the turn's own included."""
-    if turn_id is None:
-        return []
-    with connection.cursor() as cursor:
-        cursor.execute(
-            ANCESTRY
-            + """
-            SELECT item.id, item.wire_id FROM ancestry
-            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
-            JOIN responses_api_item item ON item.id = entry.item_id
-            ORDER BY ancestry.depth, entry.position
-            """,
-            [turn_id],
-        )
-        return [Entry(item, wire_id) for item, wire_id in cursor.fetchall()]
-
-
 def places_above(turn_id: int, *, below: int | None) -> list[Place]:
     """The places of a history that come after the ancestor ``below`` (``None``: all), oldest first."""
     with connection.cursor() as cursor:
@@ -154,24 +131,3 @@ def places_above(turn_id: int, *, below: int | None) -> list[Place]:
             [turn_id, below],
         )
         return [Place(entry, turn, item, size, bool(out)) for entry, turn, item, size, out in cursor.fetchall()]
-
-
-def used_ids(turn_id: int | None, wire_ids: Sequence[str]) -> set[str]:
-    """Which of these ids a turn's history has."""
-    if turn_id is None:
-        return set()
-    found: set[str] = set()
-    with connection.cursor() as cursor:
-        for some in batches(wire_ids):
-            cursor.execute(
-                ANCESTRY
-                + f"""
-                SELECT item.wire_id FROM ancestry
-                JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
-                JOIN responses_api_item item ON item.id = entry.item_id
-                WHERE item.wire_id IN ({", ".join(["%s"] * len(some))})
-                """,
-                [turn_id, *some],
-            )
-            found |= {wire_id for (wire_id,) in cursor.fetchall()}
-    return found

@@ -1,12 +1,14 @@
 """Histories: a turn and its ancestors, read by one recursive query however long they are."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 from django.db import connection
 
 from responses_api.models import Item
+
+from .batches import batches
 
 # A step is a scalar subquery, so that it is one look into the index: a join lets PostgreSQL scan the table at each step
 # while its statistics are young.
@@ -19,14 +21,6 @@ ANCESTRY = """
         FROM ancestry WHERE parent_id IS NOT NULL
     )
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An item's place in a history."""
-
-    item: int
-    wire_id: str
 
 
 def history_size(turn_id: int | None) -> int:
@@ -62,23 +56,25 @@ def history_payloads(turn_id: int | None) -> list[str]:
         return [payload for (payload,) in cursor.fetchall()]
 
 
-def input_entries(turn_id: int | None) -> list[Entry]:
-    """The places of a response's whole input, oldest first: its history, and of its own turn what it was sent."""
+def used_ids(turn_id: int | None, wire_ids: Sequence[str]) -> set[str]:
+    """Which of these ids a turn's history has."""
     if turn_id is None:
-        return []
+        return set()
+    found: set[str] = set()
     with connection.cursor() as cursor:
-        cursor.execute(
-            ANCESTRY
-            + """
-            SELECT item.id, item.wire_id FROM ancestry
-            JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
-            JOIN responses_api_item item ON item.id = entry.item_id
-            WHERE NOT (entry.turn_id = %s AND entry.is_output)
-            ORDER BY ancestry.depth, entry.position
-            """,
-            [turn_id, turn_id],
-        )
-        return [Entry(item, wire_id) for item, wire_id in cursor.fetchall()]
+        for some in batches(wire_ids):
+            cursor.execute(
+                ANCESTRY
+                + f"""
+                SELECT item.wire_id FROM ancestry
+                JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
+                JOIN responses_api_item item ON item.id = entry.item_id
+                WHERE item.wire_id IN ({", ".join(["%s"] * len(some))})
+                """,
+                [turn_id, *some],
+            )
+            found |= {wire_id for (wire_id,) in cursor.fetchall()}
+    return found
 
 
 def items_by_key(keys: list[int]) -> list[dict[str, Any]]:

@@ -1,52 +1,41 @@
 """``GET /responses/{id}/input_items``."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
-from responses_api.errors import InvalidValue
 from responses_api.models import Response
-from responses_api.protocol import ListQuery, list_envelope, parse_create, sent_items
+from responses_api.protocol import ListQuery, parse_create, sent_ids, sent_items
 
-from .history import history_items, input_entries, items_by_key
+from .history import used_ids
+from .item_pages import Place, Take, history_places, item_page, unbounded
 
 
-def list_input_items(row: Response, *, query: ListQuery) -> dict[str, Any]:
-    """One page of a response's whole input history, without its own output."""
+def list_input_items(row: Response, *, query: ListQuery, take: Take = unbounded) -> dict[str, Any]:
+    """One page of a response's whole input history, without its own output. ``take`` is told of its bytes before."""
     if row.is_active:
-        items = running_input(row)
-        kept, has_more = one_page(range(len(items)), [item["id"] for item in items], query)
-        return list_envelope([items[position] for position in kept], has_more=has_more)
-    entries = input_entries(row.turn_id)
-    kept, has_more = one_page([entry.item for entry in entries], [entry.wire_id for entry in entries], query)
-    return list_envelope(items_by_key(kept), has_more=has_more)
-
-
-def running_input(row: Response) -> list[dict[str, Any]]:
-    """The input of a job that has not ended, under the ids that it will be stored with."""
-    history = history_items(row.parent_id)
-    request = parse_create(orjson.loads(row.request))
-    return [*history, *sent_items(request, response_id=row.public_id, history=history)]
-
-
-def one_page(keys: Sequence[int], wire_ids: Sequence[str], query: ListQuery) -> tuple[list[int], bool]:
-    """The keys of one page, of all from the oldest on, and whether there are more behind it."""
-    places = list(zip(keys, wire_ids, strict=True))
-    if query.order == "desc":
-        places.reverse()
-    if query.after is not None:
-        places = places[position_after([wire_id for _, wire_id in places], query.after) :]
-    page = places[: query.limit]
-    return [key for key, _ in page], len(places) > len(page)
-
-
-def position_after(wire_ids: Sequence[str], after: str) -> int:
-    """Where the page begins that follows the item ``after``."""
-    for position, wire_id in enumerate(wire_ids):
-        if wire_id == after:
-            return position + 1
-    raise InvalidValue(
-        f"`after` names the item '{after}', which is not in this list. Send the `last_id` of the page before.",
-        param="after",
+        return item_page(running_places(row, query), query=query, take=take)
+    places = history_places(
+        row.turn_id, query=query, after=query.after, limit=query.limit + 1, without_output_of=row.turn_id
     )
+    return item_page(places, query=query, take=take)
+
+
+def running_places(row: Response, query: ListQuery) -> list[Place]:
+    """The places of a job that has not ended: what it was sent, under the ids that it will be stored with, is the end
+    of its list.
+    """
+    request = parse_create(orjson.loads(row.request))
+    sent = sent_items(request, response_id=row.public_id, used=used_ids(row.parent_id, sent_ids(request)))
+    if query.order == "desc":
+        sent.reverse()
+    ids, after, limit = [item["id"] for item in sent], query.after, query.limit + 1
+    if after in ids:
+        own, after = sent[ids.index(after) + 1 :], None
+        reads_history = query.order == "desc"
+    else:
+        own = sent if after is None or query.order == "asc" else []
+        reads_history = True
+    history = history_places(row.parent_id, query=query, after=after, limit=limit) if reads_history else []
+    unstored = [Place(len(orjson.dumps(item)), item=item) for item in own[:limit]]
+    return ([*history, *unstored] if query.order == "asc" else [*unstored, *history])[:limit]

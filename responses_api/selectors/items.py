@@ -1,7 +1,7 @@
 """Stored items by the ids that clients know."""
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection
@@ -13,15 +13,27 @@ from responses_api.models import Item, Response, TurnItem
 from .batches import batches
 
 
-def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """Where a stored item is, by its primary key, and its bytes: enough to decide whether to load it."""
+
+    key: int
+    size: int
+
+
+def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, StoredItem]:
     """The caller's stored items with these ids. Clients make some ids, so one may name several: the newest counts.
 
     What only background jobs with `store: false` have is there to be retrieved for a while, and not to be used again.
     """
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, StoredItem] = {}
     for ids in batches(sorted(set(wire_ids))):
-        rows = list(Item.objects.filter(project=caller.project, wire_id__in=ids).order_by("pk"))
-        keys = [row.pk for row in rows]
+        rows = list(
+            Item.objects.filter(project=caller.project, wire_id__in=ids)
+            .order_by("pk")
+            .values_list("pk", "wire_id", "size")
+        )
+        keys = [key for key, _, _ in rows]
         if settings.RESPONSES_ISOLATION == "key":
             usable = in_own_histories(
                 keys, owner="key_id IS NULL" if caller.key is None else f"key_id = {caller.key.pk:d}"
@@ -32,8 +44,7 @@ def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, dict[s
             suspects = sorted(set(passing))
             usable = set(keys).difference(suspects)
             usable |= in_own_histories(suspects, owner=f"project_id = {caller.project.pk:d}")
-        rows = [row for row in rows if row.pk in usable]
-        found |= {row.wire_id: row.wire() for row in rows}
+        found |= {wire_id: StoredItem(key, size) for key, wire_id, size in rows if key in usable}
     return found
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Count, Min, Q, Sum
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -50,6 +50,8 @@ class ServerStatus:
     """Clients that wait for a response or stream one, by the web processes' last heartbeats."""
     workers: tuple[WorkerStatus, ...]
     web_processes: int
+    assembly_bytes: int
+    """Bytes of histories that all processes read at the moment, by their last heartbeats."""
     offers: tuple[Offer, ...]
     store_entries: int
     store_bytes: int
@@ -82,11 +84,18 @@ def server_status() -> ServerStatus:
         readers=web["readers"] or 0,
         workers=workers,
         web_processes=web["processes"],
+        assembly_bytes=assembly_bytes(live),
         offers=live_fleet().offers,
         store_entries=entries,
         store_bytes=size,
         counts=dict(Counter.objects.values_list("name", "value")),
     )
+
+
+def assembly_bytes(live: QuerySet[Process]) -> int:
+    """The bytes of histories being read; a process that is both web and worker says them twice."""
+    by_process = live.order_by().values("host", "pid").annotate(bytes=Max("assembly_bytes"))
+    return sum(row["bytes"] for row in by_process)
 
 
 def live_workers() -> tuple[WorkerStatus, ...]:

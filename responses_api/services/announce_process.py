@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 
 from responses_api.models import Process, ServedModel
 
+from .assemble_history import bytes_in_flight
 from .publish_counts import publish_counts
 
 
@@ -32,6 +33,7 @@ def announce_process(announcement: Announcement) -> None:
         "running": announcement.running,
         "waiting": announcement.waiting,
         "offers": announcement.offers,
+        "assembly_bytes": bytes_in_flight(),
     }
     mine = Process.objects.filter(pk=announcement.id)
     if not mine.update(**values):

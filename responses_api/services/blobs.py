@@ -1,59 +1,46 @@
-"""The blobs that this server's clients carry: sealed with its secret, for one project each."""
+"""The blobs that this server's clients carry: sealed with its secret, for one owner each (see `cache_scope`).
 
+Content that is unpacked takes memory: whoever opens blobs says by ``take`` whether there is room, before it is made.
+"""
+
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from django.conf import settings
 
 from responses_api.errors import InvalidValue
-from responses_api.protocol.compaction import Compacted, Item, Items, expand
-from responses_api.sealing import NotSealedHere, Sealer
+from responses_api.protocol.compaction import Compacted, Item, Items, expand, standing
+from responses_api.sealing import NotSealedHere, Purpose, Sealed, Sealer
+
+Take = Callable[[int], None]
+"""Told of bytes before they are unpacked; raises when there is no room for them."""
 
 
 @cache
 def _sealer() -> Sealer:
-    return Sealer(settings.SECRET_KEY)
+    return Sealer(settings.SECRET_KEY, older=settings.SECRET_KEY_FALLBACKS)
 
 
-def _owner(project_id: int) -> str:
-    return f"project-{project_id}"
-
-
-def seal_compaction(content: Compacted, *, project_id: int) -> str:
+def seal_compaction(content: Compacted, *, owner: str) -> str:
     """The `encrypted_content` of a compaction item."""
-    return _sealer().seal(content.encode(), purpose="compaction", owner=_owner(project_id))
+    return _sealer().seal(content.encode(), purpose="compaction", owner=owner)
 
 
-def seal_reasoning(text: str, *, project_id: int) -> str:
+def seal_reasoning(text: str, *, owner: str) -> str:
     """The `encrypted_content` of a reasoning item."""
-    return _sealer().seal(text.encode(errors="replace"), purpose="reasoning", owner=_owner(project_id))
+    return _sealer().seal(text.encode(errors="replace"), purpose="reasoning", owner=owner)
 
 
-def open_reasoning(items: Items, *, project_id: int) -> list[Item]:
-    """The items, with the text of those reasoning items that carry it in a blob only. Others' blobs say nothing."""
-    return [_opened(item, project_id) if item["type"] == "reasoning" else item for item in items]
-
-
-def _opened(item: Item, project_id: int) -> Item:
-    blob = item.get("encrypted_content")
-    if item.get("content") or not blob:
-        return item
-    try:
-        text = _sealer().open(blob, purpose="reasoning", owner=_owner(project_id)).decode()
-    except NotSealedHere:
-        return item
-    return {**item, "content": [{"type": "reasoning_text", "text": text}]}
-
-
-def expand_history(items: Items, *, project_id: int) -> list[Item]:
+def expand_history(items: Items, *, owner: str, take: Take) -> list[Item]:
     """The history that these items come to, with all blobs opened.
 
-    Raises a 400 when a compaction item among them can't be opened.
+    Raises a 400 when a compaction item among them can't be opened, and what ``take`` raises.
     """
 
     def open_blob(blob: str) -> Compacted:
         try:
-            return Compacted.decode(_sealer().open(blob, purpose="compaction", owner=_owner(project_id)))
+            return Compacted.decode(_content(blob, "compaction", owner, take))
         except NotSealedHere:
             raise InvalidValue(
                 "The history has a compaction item that this server can't open. Begin a new conversation, or send the "
@@ -61,19 +48,67 @@ def expand_history(items: Items, *, project_id: int) -> list[Item]:
                 param="input",
             ) from None
 
-    return open_reasoning(expand(items, open_blob), project_id=project_id)
+    return [_opened(item, owner, take) for item in expand(items, open_blob)]
 
 
-def check_blobs(items: list[dict[str, Any]], *, project_id: int) -> None:
-    """Raise a 400 that names the first compaction item of a request that this server has not made for the project."""
+def _opened(item: Item, owner: str, take: Take) -> Item:
+    """The item, with its text if it is reasoning that carries it in a blob only. Others' blobs say nothing."""
+    blob = _reasoning_blob(item)
+    if blob is None:
+        return item
+    try:
+        text = _content(blob, "reasoning", owner, take).decode()
+    except NotSealedHere:
+        return item
+    return {**item, "content": [{"type": "reasoning_text", "text": text}]}
+
+
+def _reasoning_blob(item: Item) -> str | None:
+    if item["type"] != "reasoning" or item.get("content"):
+        return None
+    blob: str | None = item.get("encrypted_content")
+    return blob or None
+
+
+def _content(blob: str, purpose: Purpose, owner: str, take: Take) -> bytes:
+    sealed = _sealer().check(blob, purpose=purpose, owner=owner)
+    size = _size(sealed)
+    take(size)
+    return sealed.content(limit=size)
+
+
+def _size(sealed: Sealed) -> int:
+    return sealed.size(limit=settings.RESPONSES_ASSEMBLY_MAX_BYTES)
+
+
+def check_blobs(items: list[dict[str, Any]], *, owner: str, field: str = "input") -> int:
+    """The bytes that the request's own blobs come to when its history is read; nothing is unpacked.
+
+    Raises a 400 that names the first compaction item that this server has not made for the owner. ``field`` is the
+    parameter that holds the items.
+    """
+    sealed: dict[int, Sealed] = {}
     for index, item in enumerate(items):
-        if item["type"] != "compaction":
-            continue
+        if item["type"] == "compaction":
+            sealed[index] = _own(item["encrypted_content"], owner, f"{field}[{index}].encrypted_content")
+    first = standing(items)
+    size = _size(sealed[first]) if first is not None else 0
+    limit = settings.RESPONSES_ASSEMBLY_MAX_BYTES
+    for blob in filter(None, map(_reasoning_blob, items[first or 0 :])):
+        if size > limit:
+            break
         try:
-            _sealer().open(item["encrypted_content"], purpose="compaction", owner=_owner(project_id))
+            size += _size(_sealer().check(blob, purpose="reasoning", owner=owner))
         except NotSealedHere:
-            param = f"input[{index}].encrypted_content"
-            raise InvalidValue(
-                f"`{param}` was not made by this server for this project, or was altered. Send it as you received it.",
-                param=param,
-            ) from None
+            continue
+    return size
+
+
+def _own(blob: str, owner: str, param: str) -> Sealed:
+    try:
+        return _sealer().check(blob, purpose="compaction", owner=owner)
+    except NotSealedHere:
+        raise InvalidValue(
+            f"`{param}` was not made by this server for this project, or was altered. Send it as you received it.",
+            param=param,
+        ) from None

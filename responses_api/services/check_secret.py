@@ -11,14 +11,20 @@ class WrongSecret(Exception):
 
 
 def check_secret() -> None:
-    """Note the secret of a new database; raise :class:`WrongSecret` when an old one was used with another."""
+    """Note the secret of a new database; raise :class:`WrongSecret` when an old one was used with another.
+
+    One that was used with a secret of before, which this process still knows, is used with its secret from now on.
+    """
     own = fingerprint(settings.SECRET_KEY)
     known, _ = SealingSecret.objects.get_or_create(pk=1, defaults={"fingerprint": own})
-    if known.fingerprint != own:
+    if known.fingerprint in map(fingerprint, settings.SECRET_KEY_FALLBACKS):
+        accept_secret()
+    elif known.fingerprint != own:
         where = "RESPONSES_SECRET_KEY" if settings.RESPONSES_TEAM else "The secret (`secret.key` in the data directory)"
         raise WrongSecret(
             f"{where} is not the one that this database was used with, so compacted histories in it could not be "
-            "opened. Give every process the same secret, or accept the new one: manage.py accept_secret"
+            "opened. Give every process the same secret and, if you have changed it, the one of before in "
+            "RESPONSES_SECRET_KEY_FALLBACKS; or give up what was sealed with that: manage.py accept_secret"
         )
 
 

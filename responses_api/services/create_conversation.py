@@ -9,6 +9,7 @@ from responses_api.models import Conversation, StoreChange
 from responses_api.protocol.conversations import CreateConversation, added_items
 from responses_api.selectors.conversations import refuse_without_conversations
 
+from .blobs import check_blobs
 from .make_room import make_room_for_conversations
 from .move_conversation import conversation_expiry, history_bytes, metadata_bytes
 from .store_changes import record_change
@@ -18,7 +19,9 @@ from .turns import with_free_ids, write_turn
 def create_conversation(*, caller: Caller, request: CreateConversation) -> Conversation:
     """Create a conversation; its first items are its first turn."""
     refuse_without_conversations()
-    payloads = with_free_ids([(item, False) for item in added_items(request.items)], parent=None)
+    items = added_items(request.items)
+    check_blobs(items, owner=caller.scope, field="items")
+    payloads = with_free_ids([(item, False) for item in items], parent=None)
     change = StoreChange(project_id=caller.project.pk)
     with transaction.atomic():
         turn = write_turn(parent=None, payloads=payloads, change=change) if payloads else None

@@ -17,8 +17,8 @@ from responses_api.errors import (
     UnsupportedParameter,
 )
 from responses_api.ids import new_id
-from responses_api.models import Conversation, Response, Status
-from responses_api.protocol import CreateResponse, initial_response, input_items, parse_create
+from responses_api.models import Conversation, Response, Status, Turn
+from responses_api.protocol import CreateResponse, initial_response, input_items
 from responses_api.protocol.compaction import CompactRequest
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 from responses_api.selectors.history import history_items
@@ -27,7 +27,7 @@ from responses_api.selectors.responses import get_previous
 from responses_api.streaming import ResponseBuilder, encode_event
 
 from .admission_limits import LimitIsNear, refuse_job_when_full, take_place
-from .assemble_history import assembling_history
+from .assemble_history import Assembly, assembling
 from .check_schemas import check_schemas
 from .dispatch import wake_workers
 from .event_log import begin_log
@@ -35,7 +35,7 @@ from .move_conversation import history_bytes, lock_conversation
 from .open_response import open_previous
 from .remove_jobs import remove_jobs
 from .render_prompt import history_and_sent
-from .store_admission import is_to_be_stored, refuse_what_will_be_too_large
+from .store_admission import is_to_be_stored, refuse_large_echo, refuse_too_large, refuse_what_will_be_too_large
 from .take_input import take_input
 from .touch_store import touch_conversation
 
@@ -47,6 +47,21 @@ def create_response(
 
     Raises an :class:`ApiError`, and then nothing is left behind.
     """
+    with assembling(caller.scope) as assembly:
+        return _admit(
+            caller=caller, request=request, public_id=public_id, payload=payload, reader=reader, assembly=assembly
+        )
+
+
+def _admit(
+    *,
+    caller: Caller,
+    request: CreateResponse,
+    public_id: str,
+    payload: dict[str, Any],
+    reader: str,
+    assembly: Assembly,
+) -> Response:
     check_schemas(request)
     if request.background:
         refuse_unwanted_job(request)
@@ -58,8 +73,23 @@ def create_response(
     if request.conversation is not None:
         conversation = conversation_to_continue(caller=caller, request=request)
         touch_conversation(caller=caller, conversation_id=request.conversation)
-    request, payload = take_input(caller=caller, request=request, payload=payload, parse=parse_create)
+    parent = previous.turn if previous else conversation.turn if conversation else None
     store = is_to_be_stored(caller=caller, request=request)
+
+    def refuse_references(size: int) -> None:
+        if request.background:
+            refuse_unwanted_storing(store=store, size=size)
+        if store or request.background:
+            refuse_too_large(history_bytes(parent) + size, background=request.background)
+
+    request, payload = take_input(
+        caller=caller,
+        request=request,
+        payload=payload,
+        assembly=assembly,
+        history=history_bytes(parent),
+        refuse=refuse_references,
+    )
     now = timezone.now().replace(microsecond=0)
     body = initial_response(
         request,
@@ -73,8 +103,9 @@ def create_response(
     )
     if conversation is not None:
         body["conversation"] = {"id": conversation.public_id}
-    parent = previous.turn if previous else conversation.turn if conversation else None
-    request_text, body_text = orjson.dumps(payload), orjson.dumps(body)
+    body_text = orjson.dumps(body)
+    refuse_large_echo(body, len(body_text))
+    request_text = orjson.dumps(payload)
     if request.background:
         refuse_unwanted_storing(store=store, size=len(request_text))
     if store or request.background:
@@ -89,7 +120,7 @@ def create_response(
     if request.background:
         # Counted again when the row is inserted; a history isn't read in vain.
         refuse_job_when_full(key_id=None if caller.key is None else caller.key.pk)
-        refuse_open_calls(request, parent_id=parent.pk if parent else None, project_id=caller.project.pk)
+        refuse_open_calls(request, parent=parent, assembly=assembly)
     row = Response(
         public_id=public_id,
         project=caller.project,
@@ -207,13 +238,14 @@ def refuse_unwanted_storing(*, store: bool, size: int) -> None:
         )
 
 
-def refuse_open_calls(request: CreateResponse, *, parent_id: int | None, project_id: int) -> None:
+def refuse_open_calls(request: CreateResponse, *, parent: Turn | None, assembly: Assembly) -> None:
     """Raise a 400 for a call without its output, or an output without its call, over history and input.
 
     For jobs, whose refusal by a worker would come too late for an answer; others wait for the worker anyway.
     """
-    with assembling_history(parent_id):
-        history_and_sent(history_items(parent_id), input_items(request), project_id=project_id)
+    assembly.add(history_bytes(parent))
+    history = history_items(None if parent is None else parent.pk)
+    history_and_sent(history, input_items(request), owner=assembly.owner, take=assembly.add)
 
 
 def new_response_id() -> str:

@@ -15,6 +15,7 @@ from responses_api.selectors.conversations import (
     places_above,
 )
 
+from .blobs import check_blobs
 from .make_room import make_room_for_conversations
 from .move_conversation import lock_conversation, move_conversation
 from .store_changes import record_change
@@ -27,10 +28,12 @@ def add_conversation_items(*, caller: Caller, conversation_id: str, request: Cre
     found = get_conversation(caller=caller, conversation_id=conversation_id)
     if not request.items:
         return []
+    items = added_items(request.items)
+    check_blobs(items, owner=caller.scope, field="items")
     with transaction.atomic():
         conversation = locked(found)
         tip = conversation.turn
-        payloads = with_free_ids([(item, False) for item in added_items(request.items)], parent=tip)
+        payloads = with_free_ids([(item, False) for item in items], parent=tip)
         change = StoreChange(project_id=conversation.project_id)
         move_conversation(conversation, write_turn(parent=tip, payloads=payloads, change=change), change=change)
         record_change(change)

@@ -11,12 +11,13 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from responses_api import bus
+from responses_api.caller import cache_scope
 from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import parse_create, sent_items
-from responses_api.selectors.history import history_items
+from responses_api.protocol import parse_create, sent_ids, sent_items
+from responses_api.selectors.history import used_ids
 from responses_api.streaming import EncodedEvent, Event, Fault, Outcome, ResponseBuilder, encode_event, failure_events
 from responses_api.streaming.chunk_record import decode_chunks
 from responses_api.streaming.replay import NotReplayable, replayed_builder
@@ -62,12 +63,11 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
     chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
     checkpoint = Checkpoint.objects.filter(response=row).first()
     spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
-    history = history_items(row.parent_id)
     request = parse_create(orjson.loads(row.request))
     encoded = [encode_event(event) for event in events]
     ending = Ending(
         response=response,
-        input_items=sent_items(request, response_id=row.public_id, history=history),
+        input_items=sent_items(request, response_id=row.public_id, used=used_ids(row.parent_id, sent_ids(request))),
         input_tokens=len(orjson.loads(checkpoint.prompt)) if checkpoint is not None else 0,
         cached_tokens=sum(chunk.cached_tokens for chunk in chunks),
         output_tokens=sum(len(chunk.tokens) for chunk in chunks),
@@ -109,7 +109,11 @@ def ending_events(
 ) -> tuple[list[Event], dict[str, Any]]:
     """The last events of a job and its final object."""
     request = parse_create(orjson.loads(row.request))
-    seal = partial(seal_reasoning, project_id=row.project_id) if request.wants_encrypted_reasoning else None
+    seal = (
+        partial(seal_reasoning, owner=cache_scope(project_id=row.project_id, key_id=row.key_id))
+        if request.wants_encrypted_reasoning
+        else None
+    )
     try:
         builder = replayed_builder(body, told, seal=seal)
     except NotReplayable:

@@ -3,6 +3,7 @@
 A history that is to be compacted takes generations of its own before: see :class:`Compacting`.
 """
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,12 +23,14 @@ from responses_api.protocol.compaction import (
     is_summary,
     parse_compact,
 )
-from responses_api.selectors.history import history_items
+from responses_api.selectors.history import history_items, history_size
 
 from .answer_form import answer_form
-from .blobs import seal_compaction
+from .assemble_history import COMPACTING, Assembly, assembling
+from .blobs import Take, seal_compaction
+from .interruptions import Check, unchecked
 from .read_sampling import read_sampling
-from .reasoning_echo import echo_scope
+from .reasoning_echo import Said, echo_scope
 from .render_prompt import history_and_sent, render_prompt
 from .renderer import Renderer
 from .summarise_history import Summariser, default_keep_tokens
@@ -58,8 +61,8 @@ class Prepared:
     """What the compaction took."""
     request: CreateResponse | None = None
     """What was asked for; ``None`` for a compaction by itself."""
-    history: Sequence[Item] = ()
-    """What the answer goes on from."""
+    history: Said | None = None
+    """What the answer goes on from; ``None`` where no thinking is remembered."""
     scope: str = ""
     """Where its thinking is remembered."""
     parser: Parser | None = None
@@ -85,6 +88,7 @@ class _Job:
     tokenizer: ChatTokenizer
     info: ModelInfo
     cache_scope: str
+    check: Check
 
     @property
     def scope(self) -> str:
@@ -110,11 +114,46 @@ def prepare_generation(
     info: ModelInfo,
     cache_scope: str,
     continuation: Continuation | None = None,
+    check: Check = unchecked,
 ) -> "Prepared | Compacting":
-    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of.
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of, and
+    what ``check`` raises between the steps.
 
     With a ``continuation``, the prompt is the one of before.
     """
+    with assembling(cache_scope) as assembly:
+        assembly.add(history_size(row.parent_id))
+        job = _read_job(
+            row=row,
+            request_id=request_id,
+            tokenizer=tokenizer,
+            info=info,
+            cache_scope=cache_scope,
+            check=check,
+            take=assembly.add,
+        )
+        request = job.request
+        if continuation is not None:
+            return _continued(job, continuation)
+        if isinstance(request, CompactRequest) or request.asks_for_compaction or request.context_management:
+            compacting = Compacting(job)
+            if compacting.is_due():
+                compacting.hold(assembly.size + len(row.request))
+                return compacting
+        assert isinstance(request, CreateResponse)
+        return _answer(job, request, job.items)
+
+
+def _read_job(
+    *,
+    row: Response,
+    request_id: str,
+    tokenizer: ChatTokenizer,
+    info: ModelInfo,
+    cache_scope: str,
+    check: Check,
+    take: Take,
+) -> _Job:
     body = row.body_dict()
     if not row.background:
         # By the database's clock. A job's is as it was told when it was admitted.
@@ -122,9 +161,9 @@ def prepare_generation(
     payload = orjson.loads(row.request)
     request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
     history = history_items(row.parent_id)
-    sent = sent_items(request, response_id=row.public_id, history=history)
-    older, newer = history_and_sent(history, sent, project_id=row.project_id)
-    job = _Job(
+    sent = sent_items(request, response_id=row.public_id, used={item["id"] for item in history})
+    older, newer = history_and_sent(history, sent, owner=cache_scope, take=take)
+    return _Job(
         row=row,
         request_id=request_id,
         request=request,
@@ -134,15 +173,8 @@ def prepare_generation(
         tokenizer=tokenizer,
         info=info,
         cache_scope=cache_scope,
+        check=check,
     )
-    if continuation is not None:
-        return _continued(job, continuation)
-    if isinstance(request, CompactRequest) or request.asks_for_compaction or request.context_management:
-        compacting = Compacting(job)
-        if compacting.is_due():
-            return compacting
-    assert isinstance(request, CreateResponse)
-    return _answer(job, request, job.items)
 
 
 def _continued(job: _Job, before: Continuation) -> Prepared:
@@ -178,6 +210,7 @@ def _answer(
         tokenizer=job.tokenizer,
         info=job.info,
         scope=job.scope,
+        check=job.check,
     )
     return _with_prompt(job, request, prompt, items, compacted=compacted, spent=spent)
 
@@ -215,7 +248,7 @@ def _with_prompt(
         spent=spent or TokenCounts(),
         request=request,
         parser=form.parser,
-        history=items,
+        history=Said.of(items) if job.tokenizer.dialect.thinks else None,
         scope=job.scope,
     )
 
@@ -228,7 +261,7 @@ class Compacting:
         own = job.request if isinstance(job.request, CompactRequest) else None
         self._summariser = Summariser(
             items=job.items,
-            renderer=Renderer.of(job.request, job.tokenizer, scope=job.scope),
+            renderer=Renderer.of(job.request, job.tokenizer, scope=job.scope, check=job.check),
             window=job.info.context_length,
             max_tokens=SUMMARY_TOKENS if own is None else own.max_output_tokens,
             keep_tokens=self._keep_tokens(),
@@ -257,7 +290,13 @@ class Compacting:
         limit = self._job.info.context_length
         if threshold is not None:
             limit = min(limit, threshold)
-        return self._summariser.tokens >= limit and bool(self._summariser.split.older)
+        return self._summariser.reaches(limit)
+
+    def hold(self, size: int) -> None:
+        """Count its bytes for as long as it is there. Raises :class:`Overloaded` when others take the room."""
+        assembly = Assembly(self._job.cache_scope, COMPACTING)
+        assembly.add(size)
+        weakref.finalize(self, assembly.give_back)
 
     def next(self) -> GenerationRequest | Prepared:
         """The next summary to generate, or what comes of them all. Raises an :class:`ApiError` when nothing can."""
@@ -287,7 +326,9 @@ class Compacting:
 
     def _result(self) -> Prepared:
         job, content = self._job, self._summariser.result()
-        blob = seal_compaction(content, project_id=job.row.project_id)
+        if isinstance(job.request, CreateResponse) and not (content.summary or job.request.asks_for_compaction):
+            return _answer(job, job.request, job.items, spent=self._spent)
+        blob = seal_compaction(content, owner=job.cache_scope)
         instructions = self._summariser.split.instructions
         if isinstance(job.request, CompactRequest):
             item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
@@ -310,6 +351,4 @@ class Compacting:
                 spent=self._spent,
                 request=job.request,
             )
-        if not content.summary:
-            return _answer(job, job.request, job.items, spent=self._spent)
         return _answer(job, job.request, items, compacted=compacted, spent=self._spent)

@@ -8,7 +8,7 @@ difference.
 import hashlib
 import threading
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -26,6 +26,42 @@ Thought = tuple[str, str]
 _SAID = ("role", "name", "namespace", "arguments", "input", "output")
 
 
+class Said:
+    """All that was said in a history, as a digest: whoever waits for an answer need not keep the history for it."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._thoughts = ""
+
+    @classmethod
+    def of(cls, items: Iterable[Item]) -> "Said":
+        """What these items say."""
+        said = cls()
+        for item in items:
+            said.hear(item)
+        return said
+
+    def hear(self, item: Item) -> tuple[bytes, str] | None:
+        """Take the next item. Of one that the assistant said: a digest of all up to it, and what was thought before."""
+        kind = item["type"]
+        if kind == "reasoning":
+            self._thoughts += content_text(item.get("content") or ())
+            return None
+        about = {name: item[name] for name in _SAID if item.get(name)}
+        if "content" in item:
+            about["content"] = content_text(item["content"])
+        self._digest.update(orjson.dumps([kind, about], option=orjson.OPT_SORT_KEYS))
+        thoughts, self._thoughts = self._thoughts, ""
+        is_answer = kind in ("function_call", "custom_tool_call") or item.get("role") == "assistant"
+        return (self._digest.digest(), thoughts) if is_answer else None
+
+    def copy(self) -> "Said":
+        """The same, to go on from separately."""
+        said = Said()
+        said._digest, said._thoughts = self._digest.copy(), self._thoughts
+        return said
+
+
 class ReasoningEcho:
     """Guarantees that no scope reads another's, and never more than ``max_bytes`` of text (0: keeps nothing)."""
 
@@ -36,10 +72,10 @@ class ReasoningEcho:
         self._texts: OrderedDict[tuple[str, bytes], str] = OrderedDict()  # least recently used first
         self._scopes: Counter[str] = Counter()
 
-    def remember(self, scope: str, history: Sequence[Item], output: Sequence[Item]) -> list[Thought]:
+    def remember(self, scope: str, history: "Said", output: Sequence[Item]) -> list[Thought]:
         """Keep what was thought before each item of an answer to this history, and return it."""
-        place = len(history)
-        made = [(key.hex(), text) for at, key, text in _answers([*history, *output]) if text and at >= place]
+        answers = filter(None, map(history.copy().hear, output))
+        made = [(key.hex(), text) for key, text in answers if text]
         self.keep(scope, made)
         return made
 
@@ -52,9 +88,10 @@ class ReasoningEcho:
         """The items, with what was thought before those that come without."""
         if not self._scopes[scope]:
             return list(items)
-        restored, done = [], 0
-        for number, key, thoughts in _answers(items):
-            text = None if thoughts else self._find(scope, key)
+        restored, done, said = [], 0, Said()
+        for number, item in enumerate(items):
+            answer = said.hear(item)
+            text = self._find(scope, answer[0]) if answer is not None and not answer[1] else None
             if text is not None:
                 restored += [*items[done:number], _reasoning(text)]
                 done = number
@@ -98,7 +135,7 @@ def reasoning_echo() -> ReasoningEcho:
     return ReasoningEcho(settings.RESPONSES_REASONING_ECHO_MAX_BYTES)
 
 
-def remember_thinking(*, worker: str, model: str, scope: str, history: Sequence[Item], output: Sequence[Item]) -> None:
+def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", output: Sequence[Item]) -> None:
     """Keep what an answer thought, here and in all other workers of the model."""
     thoughts = reasoning_echo().remember(scope, history, output)
     for other, models in live_fleet().workers:
@@ -110,24 +147,6 @@ def remember_thinking(*, worker: str, model: str, scope: str, history: Sequence[
 def echo_scope(cache_scope: str, model: str) -> str:
     """A model's thinking is of no use to another."""
     return f"{cache_scope}/{model}"
-
-
-def _answers(items: Iterable[Item]) -> Iterator[tuple[int, bytes, str]]:
-    """The place of each thing that the assistant said, a digest of all up to it, and what was thought just before."""
-    said = hashlib.sha256()
-    thoughts = ""
-    for number, item in enumerate(items):
-        kind = item["type"]
-        if kind == "reasoning":
-            thoughts += content_text(item.get("content") or ())
-            continue
-        about = {name: item[name] for name in _SAID if item.get(name)}
-        if "content" in item:
-            about["content"] = content_text(item["content"])
-        said.update(orjson.dumps([kind, about], option=orjson.OPT_SORT_KEYS))
-        if kind in ("function_call", "custom_tool_call") or item.get("role") == "assistant":
-            yield number, said.digest(), thoughts
-        thoughts = ""
 
 
 def _reasoning(text: str) -> dict[str, Any]:

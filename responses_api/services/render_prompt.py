@@ -5,7 +5,8 @@ from responses_api.errors import ContextLengthExceeded
 from responses_api.protocol import CreateResponse, check_tool_pairs, input_items
 from responses_api.protocol.compaction import is_instruction
 
-from .blobs import expand_history
+from .blobs import Take, expand_history
+from .interruptions import Check, unchecked
 from .renderer import Items, Renderer, is_from_user
 
 ANSWER_SHARE = 8
@@ -13,7 +14,14 @@ ANSWER_SHARE = 8
 
 
 def render_prompt(
-    *, request: CreateResponse, history: Items, sent: Items, tokenizer: ChatTokenizer, info: ModelInfo, scope: str = ""
+    *,
+    request: CreateResponse,
+    history: Items,
+    sent: Items,
+    tokenizer: ChatTokenizer,
+    info: ModelInfo,
+    scope: str = "",
+    check: Check = unchecked,
 ) -> tuple[int, ...]:
     """The prompt of a request over its history; ``scope`` is whose thinking is remembered.
 
@@ -23,7 +31,7 @@ def render_prompt(
     """
     context = info.context_length
     limit = context - (_answer_room(request, info) if request.truncation == "auto" else 1)
-    renderer, items = Renderer.of(request, tokenizer, scope=scope), [*history, *sent]
+    renderer, items = Renderer.of(request, tokenizer, scope=scope, check=check), [*history, *sent]
     prompt = _fitting(items, renderer, context)
     if prompt is not None and len(prompt) <= limit:
         return prompt
@@ -43,22 +51,28 @@ def count_prompt(
     *,
     request: CreateResponse,
     history: Items,
-    project_id: int,
+    owner: str,
+    take: Take,
     tokenizer: ChatTokenizer,
     info: ModelInfo,
     scope: str = "",
+    check: Check = unchecked,
 ) -> int:
     """The tokens of the prompt that a create request would get."""
-    history, sent = history_and_sent(history, input_items(request), project_id=project_id)
-    return len(render_prompt(request=request, history=history, sent=sent, tokenizer=tokenizer, info=info, scope=scope))
+    history, sent = history_and_sent(history, input_items(request), owner=owner, take=take)
+    prompt = render_prompt(
+        request=request, history=history, sent=sent, tokenizer=tokenizer, info=info, scope=scope, check=check
+    )
+    return len(prompt)
 
 
-def history_and_sent(history: Items, sent: Items, *, project_id: int) -> tuple[Items, Items]:
-    """Both with compaction items expanded: what stands for something older counts as history.
+def history_and_sent(history: Items, sent: Items, *, owner: str, take: Take) -> tuple[Items, Items]:
+    """Both with compaction items expanded: what stands for something older counts as history. ``take`` is told of the
+    bytes that blobs hold, before they are unpacked.
 
     Raises an :class:`ApiError` for a compaction item of others, and where calls and outputs don't belong together.
     """
-    items = expand_history([*history, *sent], project_id=project_id)
+    items = expand_history([*history, *sent], owner=owner, take=take)
     check_tool_pairs((), items)
     first = max(0, len(items) - len(sent))
     return items[:first], items[first:]

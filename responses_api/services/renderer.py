@@ -10,6 +10,7 @@ from responses_api.errors import InvalidRequest
 from responses_api.protocol import CreateResponse, shown_items
 from responses_api.protocol.compaction import CompactRequest
 
+from .interruptions import Check, unchecked
 from .reasoning_echo import reasoning_echo
 
 Items = Sequence[Mapping[str, Any]]
@@ -27,13 +28,22 @@ class Renderer:
     """Only the reasoning since the last message of the user is shown."""
     scope: str = ""
     """Whose thinking is remembered where a client leaves it out; empty for nobody's."""
+    check: Check = unchecked
+    """Called before each step that takes long."""
 
     @classmethod
-    def of(cls, request: CreateResponse | CompactRequest, tokenizer: ChatTokenizer, *, scope: str = "") -> "Renderer":
+    def of(
+        cls,
+        request: CreateResponse | CompactRequest,
+        tokenizer: ChatTokenizer,
+        *,
+        scope: str = "",
+        check: Check = unchecked,
+    ) -> "Renderer":
         """The renderer of a request."""
         scope = scope if tokenizer.dialect.thinks else ""
         if isinstance(request, CompactRequest):
-            return cls(tokenizer=tokenizer, instructions=request.instructions or "", scope=scope)
+            return cls(tokenizer=tokenizer, instructions=request.instructions or "", scope=scope, check=check)
         told = (request.instructions, request.text.format.instruction)
         return cls(
             tokenizer=tokenizer,
@@ -45,6 +55,7 @@ class Renderer:
             },
             drops_old_reasoning=request.reasoning.context == "current_turn",
             scope=scope,
+            check=check,
         )
 
     def messages(self, items: Items) -> list[Message]:
@@ -58,7 +69,8 @@ class Renderer:
         return template_messages(shown, self.tokenizer.dialect, tools=self.tools, show_reasoning=True)
 
     def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The token ids. Raises :class:`InvalidRequest` when the template refuses."""
+        """The token ids. Raises :class:`InvalidRequest` when the template refuses, and what ``check`` raises."""
+        self.check()
         own_template = self.tokenizer.dialect.own_template
         try:
             return self.tokenizer.render(
@@ -69,6 +81,16 @@ class Renderer:
         except ModelError as error:
             what = "this input with these `chat_template_kwargs`" if self.template_kwargs else "this input"
             raise InvalidRequest(f"The model's chat template can't render {what}: {error}", param="input") from error
+
+    def count_text(self, text: str) -> int:
+        """The tokens of a text by itself."""
+        self.check()
+        return len(self.tokenizer.encode_markup(text))
+
+    def fits(self, items: Items, limit: int) -> bool:
+        """Whether a conversation has at most so many tokens."""
+        messages = self.messages(items)
+        return self.can_fit(messages, limit) and len(self.prompt(messages)) <= limit
 
     def can_fit(self, messages: Sequence[Message], context: int) -> bool:
         """Whether it is not plain already from its length that the prompt has more tokens than ``context``.

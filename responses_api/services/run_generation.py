@@ -10,6 +10,7 @@ import structlog
 from django.db import Error as DatabaseError
 
 from inference.types import Chunk, Finish, GenerationRequest
+from responses_api.caller import cache_scope
 from responses_api.errors import NO_RETRY, ApiError, EntryTooLarge, ServerError
 from responses_api.models import Response
 from responses_api.protocol import usage
@@ -68,7 +69,7 @@ class Generation:
         """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
         self._stream = row.stream
         self.told = ToldEvents(lease, whole=not row.stream)
-        self._project: int = row.project_id
+        self._owner = cache_scope(project_id=row.project_id, key_id=row.key_id)
         self._refusal: ApiError | None = None
         """What a reader of the whole object is told when the response has failed."""
         self._prepared: Prepared | None = None
@@ -135,7 +136,7 @@ class Generation:
             return []
         request, seal = prepared.request, None
         if request is not None and request.wants_encrypted_reasoning:
-            seal = partial(seal_reasoning, project_id=self._project)
+            seal = partial(seal_reasoning, owner=self._owner)
         answers = prepared.generation is not None
         builder = ResponseBuilder(prepared.body, queued=self.is_job, answers=answers, seal=seal)
         self._builder = builder
@@ -215,7 +216,9 @@ class Generation:
 
     def _remember_thinking(self) -> None:
         prepared = self._prepared
-        if self._writer is not None and self._writer.reasoning_tokens and self._builder and prepared is not None:
+        if self._writer is None or self._builder is None or not self._writer.reasoning_tokens:
+            return
+        if prepared is not None and prepared.history is not None:
             remember_thinking(
                 worker=self.lease.worker,
                 model=self.model,

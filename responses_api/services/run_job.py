@@ -8,7 +8,7 @@ import orjson
 import structlog
 
 from inference.types import Chunk, Finish, GenerationRequest
-from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded
+from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, RequestTooLarge
 from responses_api.models import Checkpoint, EventBatch, Response
 from responses_api.streaming import (
     CompactionBuilder,
@@ -282,7 +282,7 @@ class JobGeneration(Generation):
             release_lease(self.lease, begun=self._has_begun, pause=True)
             return
         outcome: Outcome = "cancelled" if self.stop_reason == "cancelled" else "failed"
-        code = "invalid_prompt" if isinstance(error, InvalidRequest) else "server_error"
+        code = "invalid_prompt" if isinstance(error, (InvalidRequest, RequestTooLarge)) else "server_error"
         fault: Fault = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
         end_job(row=self._row, lease=self.lease, outcome=outcome, fault=fault)
 

@@ -9,12 +9,12 @@ LOGPROBS = "message.output_text.logprobs"
 ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
-def shown_items(items: list[dict[str, Any]], *, include: Collection[str], project_id: int) -> list[dict[str, Any]]:
+def shown_items(items: list[dict[str, Any]], *, include: Collection[str], owner: str) -> list[dict[str, Any]]:
     """The items with log-probabilities only when they are asked for, and with sealed reasoning when that is."""
-    return [_shown(item, include, project_id) for item in items]
+    return [_shown(item, include, owner) for item in items]
 
 
-def _shown(item: dict[str, Any], include: Collection[str], project_id: int) -> dict[str, Any]:
+def _shown(item: dict[str, Any], include: Collection[str], owner: str) -> dict[str, Any]:
     if item["type"] == "message" and LOGPROBS not in include and isinstance(item["content"], list):
         return {
             **item,
@@ -22,5 +22,5 @@ def _shown(item: dict[str, Any], include: Collection[str], project_id: int) -> d
         }
     if item["type"] == "reasoning" and ENCRYPTED_REASONING in include and not item.get("encrypted_content"):
         text = "".join(part["text"] for part in item.get("content") or ())
-        return {**item, "encrypted_content": seal_reasoning(text, project_id=project_id)} if text else item
+        return {**item, "encrypted_content": seal_reasoning(text, owner=owner)} if text else item
     return item

@@ -7,7 +7,7 @@ from django.conf import settings
 
 from responses_api.caller import Caller
 from responses_api.counting import STORE_REFUSALS, count
-from responses_api.errors import NO_RETRY, EntryTooLarge, InvalidRequest, RateLimited
+from responses_api.errors import NO_RETRY, EntryTooLarge, InvalidRequest, RateLimited, RequestTooLarge
 from responses_api.protocol import CreateResponse
 
 
@@ -53,6 +53,18 @@ def refuse_what_will_be_too_large(
     except EntryTooLarge:
         count(STORE_REFUSALS)
         raise
+
+
+def refuse_large_echo(body: dict[str, Any], size: int) -> None:
+    """Raise :class:`RequestTooLarge` when the object without output, of ``size`` bytes, is too large to be repeated."""
+    limit = settings.RESPONSES_ECHO_MAX_BYTES
+    if size > limit:
+        named = max(("instructions", "tools"), key=lambda name: len(orjson.dumps(body[name])))
+        raise RequestTooLarge(
+            f"Instructions, tools and settings have {size} bytes, and may have {limit} (RESPONSES_ECHO_MAX_BYTES), for "
+            f"a stream repeats them in several events. Shorten `{named}`, or say it in `input`.",
+            param=named,
+        )
 
 
 def refuse_too_large(size: int, *, background: bool) -> None:

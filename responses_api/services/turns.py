@@ -13,7 +13,8 @@ import orjson
 from responses_api.ids import new_id
 from responses_api.models import Item, StoreChange, Turn, TurnItem
 from responses_api.protocol.items import item_prefix
-from responses_api.selectors.conversations import Place, used_ids
+from responses_api.selectors.conversations import Place
+from responses_api.selectors.history import used_ids
 
 Payloads = Sequence[tuple[dict[str, Any], bool]]
 """Items in wire form, each with whether it was generated."""

@@ -7,34 +7,32 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
-import orjson
 import structlog
 from django.conf import settings
 from django.db import Error as DatabaseError
 
 from inference.types import Chunk, Finish, GenerationRequest, ModelError
 from responses_api import bus
-from responses_api.bus.relayed_errors import error_to_wire
 from responses_api.caller import cache_scope
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.ids import new_id
 from responses_api.models import Response
-from responses_api.protocol.counting import parse_count
-from responses_api.selectors.history import history_items
+from responses_api.selectors.history import history_size
 from responses_api.services.announce_process import forget_process
-from responses_api.services.assemble_history import assembling_history
 from responses_api.services.database_threads import with_fresh_connection
 from responses_api.services.end_job import tell_readers
 from responses_api.services.event_log import LogCursor
+from responses_api.services.interruptions import Interrupted
 from responses_api.services.leases import Lease, claim_responses
-from responses_api.services.prepare_generation import prepare_generation
-from responses_api.services.reasoning_echo import echo_scope, reasoning_echo
-from responses_api.services.render_prompt import count_prompt
+from responses_api.services.prepare_generation import Compacting, prepare_generation
+from responses_api.services.reasoning_echo import reasoning_echo
 from responses_api.services.run_generation import Generation
 from responses_api.services.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
 from responses_api.streaming import EncodedEvent
 
+from .counting import HEAVY_BYTES, Counter
 from .ended_streams import EndedStreams
 from .hosted_models import ModelHost
 from .house import House
@@ -50,8 +48,14 @@ COUNTS = 16
 NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
 
 
-class Interrupted(Exception):
-    """A row that was claimed is to end before it has begun."""
+def is_heavy(row: Response) -> bool:
+    """Whether preparing a row takes long, by what there is to render."""
+    if len(row.request) > HEAVY_BYTES or row.parent_id is None:
+        return len(row.request) > HEAVY_BYTES
+    try:
+        return len(row.request) + with_fresh_connection(history_size, row.parent_id) > HEAVY_BYTES
+    except DatabaseError:  # whoever prepares it will meet the same, and knows what to do
+        return True
 
 
 class GenerationWorker:
@@ -71,8 +75,9 @@ class GenerationWorker:
         self._claim_pending = False
         # Loading takes seconds, which the requests for other models need not wait.
         self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
-        self._counters = ThreadPoolExecutor(max_workers=2, thread_name_prefix="count")
-        self._counts = threading.BoundedSemaphore(COUNTS)
+        # Rendering takes as long as its text is long: what is small need not wait for what is large, nor any claim.
+        self._preparers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="prepare")
+        self._compactors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compact")
         self._finishers = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
         self._log_writer = LogWriter(told=self._tell, lost=self._lose)
         self._jobs_wait = True
@@ -91,6 +96,7 @@ class GenerationWorker:
     def start(self, host: ModelHost) -> None:
         """Announce the models and begin to look for work. The model that must be ready has been loaded before."""
         self._host = host
+        self._counter = Counter(host)
         self._log_writer.start()
         self._spawn(self._pump, "pump")
         self._spawn(self._listen, "listener")
@@ -129,7 +135,9 @@ class GenerationWorker:
             thread.join(SHUTDOWN_SECONDS)
         self._claimers.shutdown(wait=True)
         self._loaders.shutdown(wait=True)
-        self._counters.shutdown(wait=True, cancel_futures=True)
+        self._preparers.shutdown(wait=True)
+        self._compactors.shutdown(wait=True)
+        self._counter.stop()
         # Before those who wait for it: with the database away it gives up only when it is to stop.
         self._log_writer.stop(SHUTDOWN_SECONDS)
         self._finishers.shutdown(wait=True)
@@ -212,10 +220,12 @@ class GenerationWorker:
 
     def _begin_all(self, claimed: list[tuple[Response, Generation]]) -> None:
         for row, run in claimed:
-            if self._host.is_running(row.model):
-                self._try_to_begin(row, run)
-            else:
+            if not self._host.is_running(row.model):
                 self._loaders.submit(self._try_to_begin, row, run)
+            elif is_heavy(row):
+                self._preparers.submit(self._try_to_begin, row, run)
+            else:
+                self._try_to_begin(row, run)
 
     def _room(self) -> int:
         with self._lock:
@@ -254,30 +264,33 @@ class GenerationWorker:
             self._forget(run)
 
     def _begin(self, row: Response, run: Generation) -> None:
-        def prepared() -> GenerationRequest | None:
-            if run.is_to_stop():  # no model need be loaded for that
+        def check() -> None:
+            if run.is_to_stop():
                 raise Interrupted
+
+        def prepared() -> GenerationRequest | Compacting | None:
+            check()  # no model need be loaded for that
             model = self._host[row.model]
             model.ensure_running()
             continuation = run.start(model.engine.info.digest) if isinstance(run, JobGeneration) else None
-            if run.is_to_stop():
-                raise Interrupted
-            with assembling_history(row.parent_id):
-                return run.begin(
-                    prepare_generation(
-                        row=row,
-                        request_id=run.request_id,
-                        tokenizer=model.tokenizer,
-                        info=model.engine.info,
-                        cache_scope=cache_scope(project_id=row.project_id, key_id=row.key_id),
-                        continuation=continuation,
-                    )
-                )
+            check()
+            ready = prepare_generation(
+                row=row,
+                request_id=run.request_id,
+                tokenizer=model.tokenizer,
+                info=model.engine.info,
+                cache_scope=cache_scope(project_id=row.project_id, key_id=row.key_id),
+                continuation=continuation,
+                check=check,
+            )
+            return ready if isinstance(ready, Compacting) else run.begin(ready)
 
         self._go_on(run, prepared)
 
-    def _go_on(self, run: Generation, step: Callable[[], GenerationRequest | None]) -> None:
-        """Generate what the next step asks for; a step that fails refuses the request."""
+    def _go_on(self, run: Generation, step: Callable[[], GenerationRequest | Compacting | None]) -> None:
+        """Generate what the next step asks for; a step that fails refuses the request. Compacting takes many long
+        steps, on threads of their own.
+        """
         try:
             request = step()
         except ApiError as error:
@@ -298,7 +311,20 @@ class GenerationWorker:
             log.exception("worker.prepare_failed", response=run.lease.public_id)
             self._refuse(run, ServerError("The server failed to prepare this request."))
         else:
-            self._generate(run, request)
+            if isinstance(request, Compacting):
+                self._compact(run, partial(run.begin, request))
+            else:
+                self._generate(run, request)
+
+    def _compact(self, run: Generation, step: Callable[[], GenerationRequest | None]) -> None:
+        self._compactors.submit(self._try_to_compact, run, step)
+
+    def _try_to_compact(self, run: Generation, step: Callable[[], GenerationRequest | None]) -> None:
+        try:
+            with_fresh_connection(self._go_on, run, step)
+        except Exception:  # its future is not read, and its slot must be free
+            log.exception("worker.compaction_failed", response=run.lease.public_id)
+            self._forget(run)
 
     def _generate(self, run: Generation, request: GenerationRequest | None) -> None:
         engine = self._host[run.model].engine
@@ -418,7 +444,7 @@ class GenerationWorker:
         with self._lock:
             self._by_request.pop(run.sequence_id, None)
         if finish in ("stop", "length") and not run.is_to_stop():
-            with_fresh_connection(self._go_on, run, run.compacted)
+            self._compact(run, run.compacted)
         else:
             with_fresh_connection(self._refuse, run, ServerError(error) if error else run.interruption())
 
@@ -478,42 +504,13 @@ class GenerationWorker:
         elif message["type"] == "process.resend":
             self._resend(message["response"], message["first"])
         elif message["type"] == "process.count":
-            self._count_soon(message)
+            self._counter.hear(message)
+        elif message["type"] == "process.uncount":
+            self._counter.forget(message["reply"])
         elif message["type"] == "process.remember":
             reasoning_echo().keep(message["scope"], message["thoughts"])
         elif message["type"] == "process.forget":
             self._forget_owners(message["scopes"])
-
-    def _count_soon(self, message: bus.Message) -> None:
-        """Count on a thread of its own kind, so that claims don't wait for it; refuse when too many wait already."""
-        if not self._counts.acquire(blocking=False):
-            error = Overloaded("Too many requests are being counted at the moment. Try again in a few seconds.")
-            bus.publish(message["reply"], {"type": "count.refused", "error": error_to_wire(error)})
-            return
-        self._counters.submit(self._count, message).add_done_callback(lambda _: self._counts.release())
-
-    def _count(self, message: bus.Message) -> None:
-        """Answer how many tokens a request's prompt has."""
-        try:
-            answer = {"type": "count.answer", "tokens": with_fresh_connection(self._count_tokens, message)}
-        except ApiError as error:
-            answer = {"type": "count.refused", "error": error_to_wire(error)}
-        except Exception:  # whoever asked must be answered
-            log.exception("worker.count_failed")
-            answer = {"type": "count.refused", "error": error_to_wire(ServerError("The server failed to count."))}
-        bus.publish(message["reply"], answer)
-
-    def _count_tokens(self, message: bus.Message) -> int:
-        model = self._host[message["model"]]
-        with assembling_history(message["parent"]):
-            return count_prompt(
-                request=parse_count(orjson.loads(message["payload"])),
-                history=history_items(message["parent"]),
-                project_id=message["project"],
-                tokenizer=model.tokenizer,
-                info=model.engine.info,
-                scope=echo_scope(message["scope"], model.name),
-            )
 
     def _forget_owners(self, scopes: list[str]) -> None:
         """Drop what is held of owners that are no more."""

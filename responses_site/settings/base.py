@@ -10,6 +10,7 @@ from responses_site.settings.databases import databases
 from responses_site.settings.environment import read_environment
 
 env, SECRET_KEY = read_environment()
+SECRET_KEY_FALLBACKS = list(env.secret_key_fallbacks)
 
 # --- Django ----------------------------------------------------------------------------------------------------------
 
@@ -160,6 +161,7 @@ RESPONSES_READ_TIMEOUT_SECONDS = env.read_timeout_seconds
 RESPONSES_MAX_CONNECTIONS = env.max_connections
 RESPONSES_IDLE_TIMEOUT_SECONDS = env.idle_timeout_seconds
 RESPONSES_SEND_MAX_BYTES = env.send_max_bytes
+RESPONSES_ECHO_MAX_BYTES = env.echo_max_bytes
 RESPONSES_HOSTED_TOOLS = env.hosted_tools
 RESPONSES_SCHEMA_MAX_BYTES = env.schema_max_bytes
 RESPONSES_SCHEMA_MAX_NODES = env.schema_max_nodes

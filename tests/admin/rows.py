@@ -57,7 +57,7 @@ def answer(row: Response, text: str, *, status: str = "completed") -> Response:
     body = {**row.body_dict(), "status": status, "output": [message]}
     ending = Ending(
         response=body,
-        input_items=sent_items(request, response_id=row.public_id, history=()),
+        input_items=sent_items(request, response_id=row.public_id, used=()),
         input_tokens=1234,
         cached_tokens=1000,
         output_tokens=41,

@@ -1,39 +1,46 @@
-"""Blobs: whole, or refused."""
+"""Blobs: whole, or refused; and never unpacked beyond what they say that they hold."""
+
+import base64
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.sealing import NotSealedHere, Sealer
+from responses_api.sealing import MARK, SIZE_BYTES, NotSealedHere, Sealer
 
 SEALER = Sealer("a secret of this server")
+LIMIT = 1 << 20
+OF_THE_FIRST_VERSION = "mlxr1.DZgKuG2ykakQsIeEe7rdPjBEg0Wm0iMqE2LXjV_nUkIH3pTBogkGtgiDVw=="
+"""The blob of b"content" for the owner "a", as it was made before blobs gave their size."""
 
 
 @given(st.binary(max_size=2000), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
 def test_what_was_sealed_opens_for_its_owner_and_purpose_alone(content: bytes, owner: str) -> None:
     blob = SEALER.seal(content, purpose="compaction", owner=owner)
-    assert SEALER.open(blob, purpose="compaction", owner=owner) == content
-    assert Sealer("a secret of this server").open(blob, purpose="compaction", owner=owner) == content
+    assert SEALER.open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
+    assert Sealer("a secret of this server").open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
     assert SEALER.seal(content, purpose="compaction", owner=owner) == blob  # as a job that is replayed needs it
-    assert SEALER.seal(content, purpose="reasoning", owner=owner)[:20] != blob[:20]
-    assert SEALER.seal(content, purpose="compaction", owner=owner + "2")[:20] != blob[:20]
+    header = len(MARK) + 4 * SIZE_BYTES // 3
+    assert SEALER.seal(content, purpose="reasoning", owner=owner)[header : header + 14] != blob[header : header + 14]
+    assert SEALER.seal(content, purpose="compaction", owner=owner + "2")[header:][:14] != blob[header:][:14]
     for opener, purpose, who in (
         (SEALER, "reasoning", owner),
         (SEALER, "compaction", owner + "x"),
         (Sealer("another"), "compaction", owner),
     ):
         with pytest.raises(NotSealedHere):
-            opener.open(blob, purpose=purpose, owner=who)  # type: ignore[arg-type]
+            opener.open(blob, purpose=purpose, owner=who, limit=LIMIT)  # type: ignore[arg-type]
 
 
 @given(st.data())
 def test_one_changed_character_is_enough(data: st.DataObject) -> None:
+    """Also one of the size that it says it has."""
     blob = SEALER.seal(b"content", purpose="compaction", owner="a")
     place = data.draw(st.integers(0, len(blob) - 1))
     other = data.draw(st.characters().filter(lambda character: character != blob[place]))
     altered = blob[:place] + other + blob[place + 1 :]
     try:
-        content = SEALER.open(altered, purpose="compaction", owner="a")
+        content = SEALER.open(altered, purpose="compaction", owner="a", limit=LIMIT)
     except NotSealedHere:
         return
     # The bits that pad base64's last character carry nothing.
@@ -43,6 +50,40 @@ def test_one_changed_character_is_enough(data: st.DataObject) -> None:
 
 @given(st.text(max_size=80))
 def test_no_other_text_opens(text: str) -> None:
-    for blob in (text, f"mlxr1.{text}"):
+    for blob in (text, f"mlxr1.{text}", f"mlxr2.{text}"):
         with pytest.raises(NotSealedHere):
-            SEALER.open(blob, purpose="compaction", owner="a")
+            SEALER.open(blob, purpose="compaction", owner="a", limit=LIMIT)
+
+
+def test_a_blob_tells_its_size_and_nothing_beyond_a_limit_is_unpacked() -> None:
+    """64 KB that hold 50 MB are checked without making them."""
+    blob = SEALER.seal(b"a" * 50_000_000, purpose="compaction", owner="a")
+    assert len(blob) < 80_000
+    sealed = SEALER.check(blob, purpose="compaction", owner="a")
+    assert sealed.size(limit=10) == 50_000_000
+    with pytest.raises(NotSealedHere):
+        sealed.content(limit=1000)
+
+
+def test_blobs_of_the_first_version_still_open() -> None:
+    """Their size is found piece by piece, and no further than it matters."""
+    sealed = SEALER.check(OF_THE_FIRST_VERSION, purpose="compaction", owner="a")
+    assert sealed.declared is None
+    assert sealed.size(limit=100) == len(b"content")
+    assert sealed.content(limit=7) == b"content"
+    assert sealed.size(limit=3) > 3
+    for wrong in (OF_THE_FIRST_VERSION.replace("mlxr1", "mlxr2"), OF_THE_FIRST_VERSION[:-9] + "AAAAAAAA="):
+        with pytest.raises(NotSealedHere):
+            SEALER.check(wrong, purpose="compaction", owner="a")
+
+
+def test_what_was_sealed_with_a_secret_of_before_opens() -> None:
+    """And nothing new is sealed with it."""
+    rotated = Sealer("a new secret", older=["another", "a secret of this server"])
+    old = SEALER.seal(b"content", purpose="reasoning", owner="a")
+    assert rotated.open(old, purpose="reasoning", owner="a", limit=LIMIT) == b"content"
+    new = rotated.seal(b"content", purpose="reasoning", owner="a")
+    assert Sealer("a new secret").open(new, purpose="reasoning", owner="a", limit=LIMIT) == b"content"
+    assert base64.urlsafe_b64decode(new[len(MARK) :])[:SIZE_BYTES] == len(b"content").to_bytes(SIZE_BYTES)
+    with pytest.raises(NotSealedHere):
+        SEALER.open(new, purpose="reasoning", owner="a", limit=LIMIT)

@@ -13,7 +13,8 @@ from responses_api.models import Conversation, Item, Response, Turn, UsageRecord
 from responses_api.protocol import parse_list_query
 from responses_api.protocol.conversations import parse_create_conversation
 from responses_api.selectors.batches import BATCH
-from responses_api.selectors.conversations import list_conversation_items, used_ids
+from responses_api.selectors.conversations import list_conversation_items
+from responses_api.selectors.history import used_ids
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_response, wire_response

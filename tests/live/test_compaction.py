@@ -194,7 +194,7 @@ def test_a_bad_request_names_its_place(server: LiveServer, asked: dict[str, Any]
 
 def test_a_client_that_leaves_ends_the_compaction(server: LiveServer) -> None:
     """The summary's slot is free again, and nothing of the job stays."""
-    slow = [said("user", f"[[slow: 1]] [[tokens: 500]] {number}") for number in range(3)]
+    slow = [said("user", f"[[slow: 1]] [[tokens: 500]] {number} {LONG}") for number in range(3)]
     with server.http() as http, pytest.raises(Exception, match="timed out"):
         http.post("/responses/compact", json={"model": MODEL, "input": slow, "keep_tokens": 1}, timeout=1)
     with server.http() as http:
@@ -226,3 +226,59 @@ def test_a_reference_stands_for_a_stored_item(server: LiveServer) -> None:
     with pytest.raises(NotFoundError) as missing:
         client.responses.create(model=MODEL, input=[said("user", "a"), {"type": "item_reference", "id": "msg_none"}])  # type: ignore[list-item]
     assert missing.value.param == "input[1].id"
+
+
+def test_references_to_large_items_are_refused_before_they_are_loaded(server: LiveServer) -> None:
+    """20 KB that refer to 500 MB, on every route that takes references; the server goes on at once."""
+    client = server.client()
+    first = client.responses.create(model=MODEL, input="[[say: ok]]" + "a" * 1_000_000)
+    item = client.responses.input_items.list(first.id).data[0].id
+    wanted = [{"type": "item_reference", "id": item}] * 500
+    with server.http() as http:
+        for path, options, code in (
+            ("/responses", {}, "entry_too_large"),
+            ("/responses", {"stream": True}, "entry_too_large"),
+            ("/responses", {"store": False}, "request_too_large"),
+            ("/responses", {"background": True}, "request_too_large"),
+            ("/responses/input_tokens", {}, "request_too_large"),
+            ("/responses/compact", {"model": MODEL}, "request_too_large"),
+        ):
+            check_envelope(http.post(path, json={"input": wanted, **options}), 413, code, param="input")
+        listed = http.get("/status").json()
+    assert listed["assembly_bytes"] == 0
+
+
+def test_a_compaction_of_much_holds_up_nobody(server: LiveServer) -> None:
+    """Whatever it is told to keep: a long history is cut by a few renderings, beside others' requests."""
+    body = {"model": MODEL, "keep_tokens": 2**31 - 1, "input": [said("user", "a")] * 6000}
+    with server.http() as http:
+        compacted = http.post("/responses/compact", json=body)
+        assert compacted.status_code == 200, compacted.text
+        assert compacted.json()["model"] == http.post("/responses", json={"model": MODEL, "input": "a"}).json()["model"]
+        assert len(compacted.json()["output"]) == 6001
+        assert compacted.json()["usage"]["output_tokens"] == 0
+
+
+def test_a_summary_is_shorter_than_what_it_replaces(server: LiveServer) -> None:
+    """Its limit is: also of a short history, whose summary would be longer. What can't be shortened costs nothing."""
+    policy: Any = [{"type": "compaction", "compact_threshold": 100}]
+    talk: Any = [said("user", f"[[tokens: 1024]] question {number} of many words") for number in range(16)]
+    talk.append(said("user", "[[say: ok]]"))
+    client = server.client()
+    answer = client.responses.create(model=MODEL, input=talk, context_management=policy)
+    assert [item.type for item in answer.output] == ["compaction", "message"]
+    assert answer.usage is not None
+    assert answer.usage.input_tokens < count(server, talk)
+    short: Any = [said("user", "[[tokens: 1024]] a"), said("user", "[[say: ok]] " + "b " * 60)]
+    with server.http() as http:
+        before = http.get("/metrics").text
+        kept = client.responses.create(model=MODEL, input=short, context_management=policy)
+        after = http.get("/metrics").text
+    assert [item.type for item in kept.output] == ["message"]
+    generated = [
+        float(line.split()[1])
+        for text in (before, after)
+        for line in text.splitlines()
+        if line.startswith("mlx_responses_output_tokens_total ")
+    ]
+    assert generated[1] - generated[0] < 10

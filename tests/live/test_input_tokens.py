@@ -34,6 +34,19 @@ def test_the_count_is_the_usage(server: LiveServer, asked: dict[str, Any]) -> No
         assert counted.object == "response.input_tokens"
 
 
+def test_whatever_create_takes_can_be_counted(server: LiveServer) -> None:
+    """The body of a create request as it is; what doesn't count is checked all the same."""
+    body = {
+        "input": "How long is this?", "max_output_tokens": 5, "temperature": None, "store": False, "top_k": 5,
+        "stream": False, "metadata": {"a": "b"}, "include": ["reasoning.encrypted_content"], "user": "somebody",
+    }  # fmt: skip
+    with server.http() as http:
+        used = http.post("/responses", json=body).json()["usage"]["input_tokens"]
+        for more in ({}, {"stream": True}, {"background": True, "store": True}):
+            counted = http.post("/responses/input_tokens", json=body | more)
+            assert counted.json() == {"object": "response.input_tokens", "input_tokens": used}
+
+
 def test_a_chain_and_its_replay_count_alike(server: LiveServer) -> None:
     """History counts by `previous_response_id` as it does when a client sends it whole."""
     client = server.client()
@@ -62,7 +75,8 @@ def test_what_can_t_be_counted_is_refused(server: LiveServer) -> None:
     assert refused.value.code == "previous_response_not_found"
     with server.http() as http:
         path = "/responses/input_tokens"
-        check_envelope(http.post(path, json={"input": "a", "stream": True}), 400, "unknown_parameter", "stream")
+        check_envelope(http.post(path, json={"input": "a", "streams": True}), 400, "unknown_parameter", "streams")
+        check_envelope(http.post(path, json={"input": "a", "top_k": -1}), 400, "invalid_value", "top_k")
         check_envelope(http.post(path, json={"input": "a " * 140_000}), 400, "context_length_exceeded", "input")
         check_envelope(http.post(path, content=b"{", headers={"content-type": "application/json"}), 400, "invalid_json")
         check_envelope(http.get(path), 405, "method_not_allowed")
@@ -72,7 +86,7 @@ def test_what_is_far_too_long_is_refused_at_once(server: LiveServer) -> None:
     """By its bytes, and by the number of its items, before anything is tokenised; what to count is one message."""
     with server.http() as http:
         longest = http.post("/responses/input_tokens", json={"input": "word " * 6_000_000})
-        check_envelope(longest, 413, "request_too_large")
+        check_envelope(longest, 413, "request_too_large", param="input")
         for path, words in (("/responses", 6_000_000), ("/responses/input_tokens", 1_500_000)):
             long = http.post(path, json={"input": "word " * words})
             check_envelope(long, 400, "context_length_exceeded", param="input")

@@ -126,15 +126,15 @@ def test_running_responses_may_not_take_the_whole_store(limited: LiveServer) -> 
 
 
 def test_a_history_beyond_the_assembly_budget_is_not_read(limited: LiveServer) -> None:
-    """503, for generating and for counting; nothing of the history is left out."""
+    """413 before anything is queued, for generating, counting and compacting; nothing of the history is left out."""
     client = limited.client()
     first = client.responses.create(model=MODEL, input="[[say: ok]]" + "a" * 13_000)
-    for call in (client.responses.create, client.responses.input_tokens.count):
+    for call in (client.responses.create, client.responses.input_tokens.count, client.responses.compact):
         with pytest.raises(APIStatusError) as error:
             call(model=MODEL, input="go on", previous_response_id=first.id)
-        assert error.value.status_code == 503
-        assert error.value.code == "server_overloaded"
-        assert error.value.response.headers["x-should-retry"] == "false"
+        assert error.value.status_code == 413
+        assert error.value.code == "request_too_large"
+        assert "RESPONSES_ASSEMBLY_MAX_BYTES" in error.value.message
 
 
 def test_as_many_conversations_as_may_be(limited: LiveServer) -> None:

@@ -1,14 +1,21 @@
 """Where a history may be cut, and what a compaction item stands for."""
 
+from collections.abc import Callable
 from typing import Any
+from unittest.mock import Mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.protocol.compaction import Compacted, Item, expand, is_instruction, split_history
+from responses_api.protocol.compaction import Compacted, Item, Items, expand, is_instruction, split_history
 from responses_api.protocol.pairing import TOOL_PAIRS, check_tool_pairs
 
 CALLS = {output: call for call, output in TOOL_PAIRS.items()}
+
+
+def up_to(tokens: int) -> Callable[[Items], bool]:
+    """Fits as many items."""
+    return lambda items: len(items) <= tokens
 
 
 def message(role: str, text: str = "x") -> dict[str, Any]:
@@ -39,7 +46,7 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 @given(histories(), st.integers(0, 40))
 def test_a_split_loses_nothing_and_parts_no_call_from_its_output(items: list[dict[str, Any]], keep: int) -> None:
-    split = split_history(items, keep_tokens=keep, count=len)
+    split = split_history(items, fits=up_to(keep))
     parts = [*split.instructions, *split.older, *split.retained]
     assert sorted(map(str, parts)) == sorted(map(str, items))
     assert list(split.instructions) == [item for item in items if is_instruction(item)]
@@ -53,7 +60,7 @@ def test_a_split_loses_nothing_and_parts_no_call_from_its_output(items: list[dic
 
 @given(histories(), st.integers(1, 40))
 def test_more_room_keeps_more(items: list[dict[str, Any]], keep: int) -> None:
-    smaller, larger = (split_history(items, keep_tokens=tokens, count=len) for tokens in (keep, keep + 5))
+    smaller, larger = (split_history(items, fits=up_to(tokens)) for tokens in (keep, keep + 5))
     assert len(smaller.retained) <= len(larger.retained)
     if len([item for item in items if not is_instruction(item)]) <= keep and any(map(is_user, items[:1])):
         assert not smaller.older
@@ -63,12 +70,32 @@ def is_user(item: Item) -> bool:
     return bool(item["type"] == "message" and item["role"] == "user")
 
 
+@given(histories(), st.integers(0, 40))
+def test_as_much_is_kept_as_fits(items: list[dict[str, Any]], keep: int) -> None:
+    """What was found by halving is what asking for every cut finds."""
+    rest = [item for item in items if not is_instruction(item)]
+    split = split_history(items, fits=up_to(keep))
+    whole = [number for number, item in enumerate(rest) if is_user(item) and len(rest) - number <= keep]
+    if whole and not any(item["type"] == "function_call" for item in rest):
+        assert list(split.retained) == rest[whole[0] :]
+
+
+def test_a_long_history_is_asked_about_a_few_times() -> None:
+    """However much is to be kept."""
+    items = [message("user", str(number)) for number in range(6000)]
+    for keep in (1, 100, 5999, 2**31):
+        fits = Mock(side_effect=up_to(keep))
+        assert len(split_history(items, fits=fits).retained) == min(keep, 6000)
+        assert fits.call_count < 30
+        assert max(len(call.args[0]) for call in fits.call_args_list) <= 2 * keep
+
+
 def test_an_agents_long_turn_is_cut_between_its_groups() -> None:
     """The user's message stays, though what followed it is summarised."""
     asked = message("user", "the task")
     groups = [group(number, 2) for number in range(5)]
     items = [message("user", "before"), message("assistant"), asked, *(item for made in groups for item in made)]
-    split = split_history(items, keep_tokens=8, count=len)
+    split = split_history(items, fits=up_to(8))
     assert list(split.retained) == [asked, *groups[3], *groups[4]]
     assert list(split.older) == [items[0], items[1], *groups[0], *groups[1], *groups[2]]
 

@@ -7,7 +7,6 @@ import pytest
 from inference.types import Sampling
 from responses_api.errors import ApiError, InvalidValue
 from responses_api.protocol import parse_create
-from responses_api.protocol.counting import parse_count
 from responses_api.services.read_sampling import read_sampling
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
@@ -112,10 +111,3 @@ def test_a_bias_on_a_token_that_the_model_lacks_names_it() -> None:
     with pytest.raises(InvalidValue, match="from 0 to 9") as caught:
         read_sampling(request, temperature=1.0, top_p=1.0, vocab_size=10)
     assert caught.value.param == "logit_bias.11"
-
-
-def test_of_the_extensions_only_the_template_s_arguments_decide_the_count() -> None:
-    arguments = {"enable_thinking": False}
-    assert parse_count({"input": "hi", "chat_template_kwargs": arguments}).chat_template_kwargs == arguments
-    with pytest.raises(ApiError, match="`top_k` is not a parameter of this route"):
-        parse_count({"input": "hi", "top_k": 5})

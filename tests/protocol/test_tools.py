@@ -12,7 +12,6 @@ from openai.types.responses.tool_param import ToolParam
 from inference.dialects import CustomFormat
 from responses_api.errors import ApiError
 from responses_api.protocol import CreateResponse, parse_create
-from responses_api.protocol.counting import parse_count
 from responses_api.protocol.tool_choice import HOSTED_CHOICES
 from responses_api.protocol.tools import HOSTED_TYPES, TYPES
 from tests.protocol.references import open_responses_faults
@@ -233,13 +232,6 @@ def test_stop_strings_go_with_tools_that_can_not_be_called() -> None:
     assert request([SEARCH], stop="x").stop_strings == ("x",)
     assert request([WEATHER], stop="x", tool_choice="none").stop_strings == ("x",)
     assert request([WEATHER], stop="x", tool_choice=allowed("auto")).stop_strings == ("x",)
-
-
-def test_counting_takes_the_same_tools() -> None:
-    body = {"input": "hi", "tools": ALL, "tool_choice": named("custom", "note"), "reasoning": {"effort": "low"}}
-    counted = parse_count(body)
-    assert counted.callable_tools == request(ALL).callable_tools
-    assert counted.reasoning.effort == "low"
 
 
 NAMES = st.sampled_from(["f", "g", "a b", "", "x" * 65])

@@ -1,6 +1,7 @@
 """What the limits on the store refuse and evict; and that the figures they go by are true."""
 
 import random
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -19,25 +20,28 @@ from responses_api.errors import (
     Overloaded,
     PreviousResponseNotFound,
     RateLimited,
+    RequestTooLarge,
 )
 from responses_api.models import Conversation, Item, Project, Response, StoreChange, Turn
-from responses_api.protocol import parse_list_query
+from responses_api.protocol import parse_create, parse_list_query
 from responses_api.protocol.conversations import (
     parse_create_conversation,
     parse_create_items,
     parse_update_conversation,
 )
+from responses_api.selectors import item_pages
 from responses_api.selectors.conversations import get_conversation, list_conversation_items
 from responses_api.selectors.history import history_items
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response, wire_response
 from responses_api.selectors.store_totals import get_store_totals
-from responses_api.services.assemble_history import assembling_history
+from responses_api.services.assemble_history import assembling, bytes_in_flight
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_conversation import create_conversation
 from responses_api.services.create_key import create_key
 from responses_api.services.create_project import create_project
+from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.delete_conversation import delete_conversation
 from responses_api.services.delete_project import delete_project
 from responses_api.services.delete_response import delete_response
@@ -370,24 +374,82 @@ def test_running_jobs_may_not_take_more_than_the_store(someone: Conversationalis
     someone.turn("a" * 31_000)
 
 
-def test_histories_are_read_within_a_budget(someone: Conversationalist, settings: Any) -> None:
+def test_histories_are_read_within_a_budget(settings: Any) -> None:
     """What others hold counts; it is free again afterwards, also after a fault; no history needs nothing."""
-    response_id = someone.turn("a" * 5_000)
-    turn = Response.objects.get(public_id=response_id).turn
-    assert turn is not None
-    settings.RESPONSES_ASSEMBLY_MAX_BYTES = 2 * turn.history_bytes
-    with assembling_history(turn.pk), assembling_history(None):
-        with pytest.raises(ZeroDivisionError), assembling_history(turn.pk):
+    settings.RESPONSES_ASSEMBLY_MAX_BYTES = 1000
+    with assembling("a") as first:
+        first.add(600)
+        with suppress(ZeroDivisionError), assembling("b") as other:
+            other.add(400)
             raise ZeroDivisionError
-        with assembling_history(turn.pk), pytest.raises(Overloaded) as error, assembling_history(turn.pk):
-            pass
-        assert "x-should-retry" not in error.value.headers
-    settings.RESPONSES_ASSEMBLY_MAX_BYTES = turn.history_bytes - 1
-    with pytest.raises(Overloaded, match="RESPONSES_ASSEMBLY_MAX_BYTES") as error, assembling_history(turn.pk):
-        pass
-    assert error.value.headers["x-should-retry"] == "false"
-    with assembling_history(None):
-        pass
+        with assembling("b") as other:
+            other.add(0)
+            other.add(300)
+            with pytest.raises(Overloaded) as error:
+                other.add(101)
+            assert "x-should-retry" not in error.value.headers
+            assert bytes_in_flight() == 900
+    assert bytes_in_flight() == 0
+    with assembling("a") as first:
+        first.add(400)
+        with pytest.raises(RequestTooLarge, match="RESPONSES_ASSEMBLY_MAX_BYTES"):
+            first.add(601)
+        with pytest.raises(RequestTooLarge):
+            first.expect(601)
+        first.add(600)
+
+
+def test_one_owner_leaves_room_for_others(settings: Any) -> None:
+    """Its requests side by side have half of the budget; one alone may have all that is free."""
+    settings.RESPONSES_ASSEMBLY_MAX_BYTES = 1000
+    with assembling("a") as first, assembling("a") as second, assembling("b") as other:
+        first.add(300)
+        second.add(200)
+        with pytest.raises(Overloaded):
+            second.add(1)
+        other.add(500)
+
+
+def test_a_list_ends_early_where_its_items_are_large(
+    someone: Conversationalist, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It then says that there is more. No page loads beyond its bytes, and all pages have all items, of a response, a
+    running one and a conversation, in both orders.
+    """
+    monkeypatch.setattr(item_pages, "PAGE_BYTES", 2_500)
+    conversation_id = new_conversation(someone, *(f"{number} " + "a" * 800 for number in range(5)), "b" * 5_000)
+    ended = someone.turn("c" * 900, conversation=conversation_id)
+    asked = {"input": "go " + "d" * 900, "conversation": conversation_id, "background": True}
+    job = create_response(
+        caller=someone.caller, request=parse_create(asked), public_id=new_response_id(), payload=asked
+    ).public_id
+    taken: list[int] = []
+
+    def pages(list_items: Any, order: str) -> list[list[str]]:
+        found: list[list[str]] = []
+        cursor: list[tuple[str, str]] = []
+        while True:
+            page = list_items(
+                query=parse_list_query([("order", order), ("limit", "4"), *cursor]),
+                take=taken.append,
+            )
+            found.append([item["id"] for item in page["data"]])
+            if not page["has_more"]:
+                return found
+            cursor = [("after", page["last_id"])]
+
+    lists: list[tuple[Any, int]] = [
+        (partial(list_input_items, Response.objects.get(public_id=ended)), 7),
+        (partial(list_input_items, Response.objects.get(public_id=job)), 9),
+        (partial(list_conversation_items, caller=someone.caller, conversation_id=conversation_id), 8),
+    ]
+    for list_items, number in lists:
+        forwards, backwards = (pages(list_items, order) for order in ("asc", "desc"))
+        assert [item for page in forwards for item in page] == [item for page in backwards for item in page][::-1]
+        assert len({item for page in forwards for item in page}) == number
+        assert len(forwards) > 3
+        assert len(forwards[0]) == 2
+    assert max(taken) < 5_500
 
 
 # Isolation

@@ -41,10 +41,13 @@ def rendered(context_length: int, **options: Any) -> str:
 def test_without_truncation_what_does_not_fit_is_refused() -> None:
     """The message tells both numbers; one token of room is enough."""
     request = parse_create({"input": conversation(20)})
-    tokens = count_prompt(request=request, history=[], project_id=1, tokenizer=TOKENIZER, info=info(1 << 20))
-    assert count_prompt(request=request, history=[], project_id=1, tokenizer=TOKENIZER, info=info(tokens + 1)) == tokens
+    tokens = count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(1 << 20))
+    assert (
+        count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(tokens + 1))
+        == tokens
+    )
     with pytest.raises(ContextLengthExceeded, match=str(tokens)):
-        count_prompt(request=request, history=[], project_id=1, tokenizer=TOKENIZER, info=info(tokens))
+        count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(tokens))
 
 
 @pytest.mark.parametrize("context_length", [60, 100, 150, 200, 250])
@@ -60,7 +63,7 @@ def test_truncation_keeps_the_longest_suffix_of_whole_turns(context_length: int)
     longer = parse_create(
         {"input": [conversation(0)[0], *conversation(20)[-2 * len(kept) - 3 :]], "instructions": "Be brief."}
     )
-    tokens = count_prompt(request=longer, history=[], project_id=1, tokenizer=TOKENIZER, info=info(1 << 20))
+    tokens = count_prompt(request=longer, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(1 << 20))
     assert tokens > context_length - 10, "one more turn would have fitted"
 
 
@@ -73,7 +76,7 @@ def test_one_turn_that_does_not_fit_is_refused_with_truncation_too() -> None:
     """There is nothing left to leave out."""
     request = parse_create({"input": "long " * 100, "truncation": "auto"})
     with pytest.raises(ContextLengthExceeded):
-        count_prompt(request=request, history=[], project_id=1, tokenizer=TOKENIZER, info=info(50))
+        count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(50))
 
 
 @pytest.mark.parametrize("truncation", ["disabled", "auto"])
@@ -90,9 +93,11 @@ def test_what_is_far_too_long_is_not_even_tokenised(truncation: str) -> None:
     turns = parse_create({"input": [*conversation(1)[:-1], {"role": "user", "content": huge}, *conversation(2)[1:]]})
     with patch.object(ScriptedTokenizer, "render", render):
         with pytest.raises(ContextLengthExceeded, match="more than 200 tokens"):
-            count_prompt(request=request, history=[], project_id=1, tokenizer=TOKENIZER, info=info(200))
+            count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(200))
         fitting = turns.model_copy(update={"truncation": "auto"})
-        assert count_prompt(request=fitting, history=[], project_id=1, tokenizer=TOKENIZER, info=info(200)) <= 200
+        assert (
+            count_prompt(request=fitting, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(200)) <= 200
+        )
     assert max(tokenised) < len(huge)
 
 

@@ -1,5 +1,6 @@
 """A worker whose surroundings fail: every claimed row comes to an end, and every reader hears of it."""
 
+import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,16 +14,18 @@ from responses_api import bus
 from responses_api.caller import Caller
 from responses_api.models import Response
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import parse_create
+from responses_api.protocol import CreateResponse, parse_create
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.leases import claim_responses
-from responses_api.services.prepare_generation import prepare_generation
+from responses_api.services.prepare_generation import Compacting, prepare_generation
 from responses_api.services.run_generation import Generation
-from responses_api.worker import runtime
+from responses_api.worker import counting, runtime
 from responses_api.worker.hosted_models import ModelHost
 from responses_api.worker.runtime import GenerationWorker
+
+NEXT = Compacting.next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,10 +52,10 @@ def worker(settings: Any) -> Iterator[GenerationWorker]:
     found.stop()
 
 
-def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True) -> str:
+def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True, **options: Any) -> str:
     """A waiting row; the id of its response."""
     kind = {"background": True} if background else {"stream": stream}
-    payload = {"input": text, "store": store, **kind}
+    payload = {"input": text, "store": store, **kind, **options}
     public_id = new_response_id()
     create_response(
         caller=Caller(project=default_project()),
@@ -185,3 +188,97 @@ def test_owners_that_are_gone_are_forgotten(worker: GenerationWorker) -> None:
     with patch.object(type(worker._host.default().engine), "forget") as forget:
         worker._hear({"type": "process.forget", "scopes": ["project-1", "key-2"]})
     assert [call.args[-1] for call in forget.call_args_list] == ["project-1", "key-2"]
+
+
+def test_what_takes_long_to_prepare_holds_up_nothing_else(
+    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Neither large requests nor compactions, however many: a small one begins and ends meanwhile."""
+    go_on = threading.Event()
+    held: list[str] = []
+
+    def wait_if_large(*, row: Response, **arguments: Any) -> Any:
+        if len(row.request) > 100_000:
+            held.append(row.public_id)
+            go_on.wait(20)
+        return prepare_generation(row=row, **arguments)
+
+    def wait_for_next(compacting: Compacting) -> Any:
+        held.append("compacting")
+        go_on.wait(20)
+        return NEXT(compacting)
+
+    with (
+        patch.object(runtime, "prepare_generation", wait_if_large),
+        patch.object(Compacting, "next", wait_for_next),
+    ):
+        try:
+            for number in range(6):
+                queue(f"{number}" + "a" * 200_000)
+                queue(f"{number}", context_management=[{"type": "compaction", "compact_threshold": 1}])
+            worker.wake()
+            small = queue("small")
+            deadline = time.monotonic() + 10
+            while Response.objects.filter(public_id=small, status__in=ACTIVE).exists():
+                assert time.monotonic() < deadline, "it waits for the others"
+                worker.wake()
+                time.sleep(0.02)
+            assert len(held) == 4
+        finally:
+            go_on.set()
+        wait_until_none_is_active()
+    assert last(heard, small)["last"]
+
+
+def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(
+    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+) -> None:
+    """Large ones wait for each other, small ones and generations don't; who left is counted for no longer."""
+    begun: list[Any] = []
+
+    def count_slowly(*, request: CreateResponse, check: Any, **arguments: Any) -> int:
+        if len(str(request.input)) < 1000:
+            return 7
+        begun.append(request)
+        while True:
+            check()
+            time.sleep(0.01)
+
+    def ask(reply: str, text: str) -> None:
+        payload = orjson.dumps({"input": text}).decode()
+        worker._hear(
+            {
+                "type": "process.count",
+                "reply": reply,
+                "model": "scripted",
+                "payload": payload,
+                "parent": None,
+                "scope": "a",
+            }
+        )
+
+    def answers() -> list[str]:
+        return [group for group, message in heard if message["type"].startswith("count.")]
+
+    def eventually(condition: Any) -> bool:
+        deadline = time.monotonic() + 10
+        while not condition() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return bool(condition())
+
+    with patch.object(counting, "count_prompt", count_slowly):
+        for number in range(4):
+            ask(f"large-{number}", "a" * 200_000)
+        assert eventually(lambda: len(begun) == 2)
+        ask("small", "a")
+        assert eventually(lambda: answers() == ["small"])
+        small = queue("hi")
+        wait_until_none_is_active()
+        assert last(heard, small)["last"]
+        for number in range(4):
+            worker._hear({"type": "process.uncount", "reply": f"large-{number}"})
+        assert eventually(lambda: not worker._counter._questions)
+        assert len(begun) == 2
+        for number in range(5):
+            ask(f"more-{number}", "a" * 8_000_000)
+        assert eventually(lambda: answers() == ["small", "more-4"])

@@ -1,0 +1,148 @@
+"""Counting prompts for others: on threads of its own, so that nothing that is to be generated waits for a count."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import orjson
+import structlog
+
+from responses_api import bus
+from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.errors import ApiError, Overloaded, ServerError
+from responses_api.protocol import parse_create
+from responses_api.selectors.history import history_items, history_size
+from responses_api.services.assemble_history import assembling
+from responses_api.services.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
+from responses_api.services.database_threads import with_fresh_connection
+from responses_api.services.interruptions import Interrupted
+from responses_api.services.reasoning_echo import echo_scope
+from responses_api.services.render_prompt import count_prompt
+
+from .hosted_models import ModelHost
+
+log = structlog.get_logger(__name__)
+
+THREADS = 2
+HEAVY_BYTES = 128 << 10
+"""Rendering so much text takes some tenths of a second: it has threads of its own, and what is smaller never waits."""
+MOST_WAITING = 64
+MOST_BYTES_WAITING = 4 * MAX_BYTES
+
+
+@dataclass(slots=True)
+class _Question:
+    message: bus.Message
+    asked_at: float = field(default_factory=time.monotonic)
+    is_left: bool = False
+
+    @property
+    def size(self) -> int:
+        return len(self.message["payload"])
+
+    def check(self) -> None:
+        """Raise :class:`Interrupted` when whoever asked has left, or waits no longer."""
+        if self.is_left or time.monotonic() - self.asked_at > ANSWER_SECONDS:
+            raise Interrupted
+
+
+class Counter:
+    """One per worker. `hear` and `forget` may be called from any thread, and never wait."""
+
+    def __init__(self, host: ModelHost) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._questions: dict[str, _Question] = {}
+        self._light = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count")
+        self._heavy = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count-heavy")
+
+    def hear(self, message: bus.Message) -> None:
+        """Count, and answer; or refuse at once when too much waits already."""
+        question = _Question(message)
+        with self._lock:
+            waiting = sum(other.size for other in self._questions.values())
+            is_full = len(self._questions) >= MOST_WAITING or waiting + question.size > MOST_BYTES_WAITING
+            if not is_full:
+                self._questions[message["reply"]] = question
+        if is_full:
+            refuse(message, Overloaded("The server counts as much as it can at once. Try again in a few seconds."))
+        else:
+            self._light.submit(self._take, question)
+
+    def forget(self, reply: str) -> None:
+        """Whoever asked has left."""
+        with self._lock:
+            question = self._questions.get(reply)
+        if question is not None:
+            question.is_left = True
+
+    def stop(self) -> None:
+        """Answer nothing more. Returns when all threads have ended."""
+        with self._lock:
+            questions = list(self._questions.values())
+        for question in questions:
+            question.is_left = True
+        self._light.shutdown(wait=True)
+        self._heavy.shutdown(wait=True)
+
+    def _take(self, question: _Question) -> None:
+        try:
+            question.check()
+            size = question.size + with_fresh_connection(history_size, question.message["parent"])
+        except Interrupted:
+            self._end(question)
+        except Exception:  # whoever asked must be answered
+            log.exception("worker.count_failed")
+            self._fail(question)
+        else:
+            if size > HEAVY_BYTES:
+                self._heavy.submit(self._answer, question)
+            else:
+                self._answer(question)
+
+    def _answer(self, question: _Question) -> None:
+        message = question.message
+        try:
+            tokens = with_fresh_connection(self._count, question)
+        except Interrupted:
+            pass
+        except ApiError as error:
+            refuse(message, error)
+        except Exception:  # whoever asked must be answered
+            log.exception("worker.count_failed")
+            self._fail(question)
+        else:
+            bus.publish(message["reply"], {"type": "count.answer", "tokens": tokens})
+        finally:
+            self._end(question)
+
+    def _fail(self, question: _Question) -> None:
+        refuse(question.message, ServerError("The server failed to count."))
+        self._end(question)
+
+    def _end(self, question: _Question) -> None:
+        with self._lock:
+            self._questions.pop(question.message["reply"], None)
+
+    def _count(self, question: _Question) -> int:
+        question.check()
+        message = question.message
+        model = self._host[message["model"]]
+        with assembling(message["scope"]) as assembly:
+            assembly.add(history_size(message["parent"]))
+            return count_prompt(
+                request=parse_create(orjson.loads(message["payload"])),
+                history=history_items(message["parent"]),
+                owner=message["scope"],
+                take=assembly.add,
+                tokenizer=model.tokenizer,
+                info=model.engine.info,
+                scope=echo_scope(message["scope"], model.name),
+                check=question.check,
+            )
+
+
+def refuse(message: bus.Message, error: ApiError) -> None:
+    """Tell whoever asked why there is no count."""
+    bus.publish(message["reply"], {"type": "count.refused", "error": error_to_wire(error)})
