@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
+from django.conf import settings
 
 from inference.dialects import Parser
 from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, Sampling
@@ -295,7 +296,7 @@ class Compacting:
     def hold(self, size: int) -> None:
         """Count its bytes for as long as it is there. Raises :class:`Overloaded` when others take the room."""
         assembly = Assembly(self._job.cache_scope, COMPACTING)
-        assembly.add(size)
+        assembly.add(min(size, settings.RESPONSES_ASSEMBLY_MAX_BYTES))
         weakref.finalize(self, assembly.give_back)
 
     def next(self) -> GenerationRequest | Prepared:

@@ -100,6 +100,10 @@ class Generation:
             # A row that can't be removed now is found when its lease has run out.
             self.told.refuse(error)
 
+    def let_go(self) -> None:
+        """It has ended, however it did: a history that was being compacted need not be held any longer."""
+        self._compacting = None
+
     @property
     def is_compacting(self) -> bool:
         """Whether a summary is being generated: the request is not accepted yet."""

@@ -366,6 +366,7 @@ class GenerationWorker:
             self._forget(run)
 
     def _forget(self, run: Generation) -> None:
+        run.let_go()
         with self._lock:
             if self._runs.get(run.lease.response) is run:
                 del self._runs[run.lease.response]

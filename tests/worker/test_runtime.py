@@ -16,6 +16,7 @@ from responses_api.models import Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.selectors.models import forget_fleet
+from responses_api.services.assemble_history import COMPACTING
 from responses_api.services.authenticate import default_project
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.leases import claim_responses
@@ -224,10 +225,13 @@ def test_what_takes_long_to_prepare_holds_up_nothing_else(
                 worker.wake()
                 time.sleep(0.02)
             assert len(held) == 4
+            assert COMPACTING.size() > 0
         finally:
             go_on.set()
         wait_until_none_is_active()
     assert last(heard, small)["last"]
+    worker.drain()
+    assert COMPACTING.size() == 0
 
 
 def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(
