@@ -7,7 +7,7 @@ import pytest
 from responses_api.counting import STORE_HITS, STORE_MISSES, take_counts
 from responses_api.errors import InvalidRequest, NotFound, ResponseInProgress
 from responses_api.models import Response
-from responses_api.services.blobs import open_reasoning
+from responses_api.services.blobs import expand_history
 from responses_api.services.cancel_response import get_cancellable
 from responses_api.services.delete_response import delete_response
 from responses_api.services.open_response import open_previous, open_response
@@ -28,17 +28,17 @@ def test_log_probabilities_come_only_when_they_are_asked_for() -> None:
     entry = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
     part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": [entry]}
     items: list[dict[str, Any]] = [{"id": "msg_1", "type": "message", "role": "assistant", "content": [part]}]
-    assert shown_items(items, include=(), project_id=1)[0]["content"] == [{**part, "logprobs": []}]
-    assert shown_items(items, include=(LOGPROBS,), project_id=1) == items
+    assert shown_items(items, include=(), owner="a")[0]["content"] == [{**part, "logprobs": []}]
+    assert shown_items(items, include=(LOGPROBS,), owner="a") == items
 
 
 def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
     """Also where it was not when the response was made; what comes back opens to the same text."""
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
-    assert shown_items([thought], include=(), project_id=1) == [thought]
-    (sealed,) = shown_items([thought], include=(ENCRYPTED_REASONING,), project_id=1)
+    assert shown_items([thought], include=(), owner="a") == [thought]
+    (sealed,) = shown_items([thought], include=(ENCRYPTED_REASONING,), owner="a")
     assert sealed["content"] == thought["content"]
-    assert open_reasoning([{**sealed, "content": []}], project_id=1)[0]["content"] == thought["content"]
+    assert expand_history([{**sealed, "content": []}], owner="a", take=print)[0]["content"] == thought["content"]
 
 
 def test_a_running_foreground_response_says_how_it_ends(someone: Conversationalist) -> None:
