@@ -43,8 +43,6 @@ log = structlog.get_logger(__name__)
 CLAIM_BATCH = 8
 SHUTDOWN_SECONDS = 10
 CHUNK_LISTS = 1000
-COUNTS = 16
-"""So many requests of up to 8 MiB wait to be counted, or are."""
 NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
 
 
