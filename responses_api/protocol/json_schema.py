@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
@@ -29,6 +30,8 @@ from responses_api.protocol.wire_values import Path, format_path, shorten
 
 _MOST_TRIALS = 200  # subschemas that are tried in search of a fault
 _MOST_DROPPED = 24  # keywords that are dropped of a schema that need not be enforced
+_FEW_TRIALS = 40  # and the subschemas that are tried for each: what isn't found is dropped with what is around it
+_DROPPING_SECONDS = 0.2  # of CPU time; nothing is enforced of a schema that takes longer
 _MOST_QUOTED = 160  # characters of the decoder's reason
 
 
@@ -65,14 +68,14 @@ def check_schema(schema: dict[str, Any], *, path: Path, limits: SchemaLimits, st
     _check_whole(schema, path)
 
 
-def _check_whole(schema: dict[str, Any], path: Path) -> None:
+def _check_whole(schema: dict[str, Any], path: Path, *, most_trials: int = _MOST_TRIALS) -> None:
     for place, reason in number_flaws(schema, path):
         raise SchemaFault(place, reason)
     _check_references(schema, path)
     if not is_finite(schema):
         reason = "is satisfied by no value of finite size; give its recursion an end, such as a null or an []"
         raise SchemaFault(path, reason)
-    _check_decoder(schema, path)
+    _check_decoder(schema, path, most_trials=most_trials)
 
 
 def check_form(schema: dict[str, Any], *, path: Path, limits: SchemaLimits) -> None:
@@ -92,10 +95,13 @@ def enforceable_part(schema: dict[str, Any]) -> dict[str, Any] | None:
 @lru_cache(maxsize=256)
 def _enforceable_part(text: str) -> dict[str, Any] | None:
     part: Any = rewritten(json.loads(text), _without_unenforceable)
+    deadline = time.thread_time() + _DROPPING_SECONDS
     for _ in range(_MOST_DROPPED):
+        if time.thread_time() > deadline:
+            return None
         try:
             _check_nodes(part, (), _ANY_SIZE, _check_keywords)
-            _check_whole(part, ())
+            _check_whole(part, (), most_trials=_FEW_TRIALS)
         except SchemaFault as fault:
             if not fault.place:
                 return None
@@ -237,7 +243,7 @@ def _is_object(node: dict[str, Any]) -> bool:
 # --- the decoder ------------------------------------------------------------------------------------------------------
 
 
-def _check_decoder(schema: dict[str, Any], path: Path) -> None:
+def _check_decoder(schema: dict[str, Any], path: Path, *, most_trials: int) -> None:
     reason = _decoder_flaw(schema)
     if not reason:
         return
@@ -245,8 +251,10 @@ def _check_decoder(schema: dict[str, Any], path: Path) -> None:
     place: Path = ()
     node: Node = schema
     trials = 0
-    while trials < _MOST_TRIALS:
+    while trials < most_trials:
         for step, child in subschemas(node):
+            if trials >= most_trials:
+                break
             pointer = "".join(f"/{_escaped(part)}" for part in (*place, *step))
             trials += 1
             inner = "" if child is True else _decoder_flaw({"$ref": f"#/$defs/root{pointer}", "$defs": {"root": root}})

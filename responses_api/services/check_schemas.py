@@ -42,14 +42,14 @@ def check_schemas(request: CreateResponse) -> None:
 
 def check_together(request: CreateResponse) -> None:
     """All tools become one grammar: beyond these sizes it takes seconds to compile, and then it is too large."""
-    schemas = [dict(tool.enforced_schema) for tool in request.offered_tools if tool.enforced]
-    count = sum(1 for schema in schemas for _ in all_nodes(schema, ()))
+    functions = [declared.tool for declared in request.declared_tools if isinstance(declared.tool, FunctionTool)]
+    count = sum(1 for tool in functions for _ in all_nodes(tool.schema_of_arguments, ()))
     if count > MOST_SUBSCHEMAS:
         raise InvalidValue(
             f"`tools` have {count} subschemas together, and {MOST_SUBSCHEMAS} are allowed; send fewer or smaller ones.",
             param="tools",
         )
-    size = sum(len(orjson.dumps(schema)) for schema in schemas)
+    size = sum(len(orjson.dumps(dict(tool.enforced_schema))) for tool in request.offered_tools if tool.enforced)
     if size > MOST_BYTES:
         raise InvalidValue(
             f"`tools` have {size} bytes of constraints together, and {MOST_BYTES} are allowed; send fewer or smaller "
