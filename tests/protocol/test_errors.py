@@ -52,7 +52,7 @@ def test_headers_tell_whether_a_retry_helps() -> None:
         "Retry-After": "1",
         "x-ratelimit-limit-requests": "3",
     }
-    running = errors.ResponseInProgress.for_status("resp_1", "in_progress")
+    running = errors.ResponseInProgress.for_status("resp_1", "in_progress", background=True)
     assert running.headers == {"x-should-retry": "false"}
     assert "'in_progress'" in running.message
     assert errors.InsufficientQuota("Over.").headers["x-should-retry"] == "false"
