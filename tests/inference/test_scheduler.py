@@ -82,7 +82,7 @@ def test_owners_take_turns_whoever_has_more_waiting() -> None:
     assert [found.id for found in scheduler.admit()] == ["many 0"]
     for number in range(2):
         scheduler.submit(replace(request(f"few {number}"), cache_scope="few"))
-    order = []
+    order: list[str] = []
     for _ in range(6):
         scheduler.release(order[-1] if order else "many 0")
         order += [found.id for found in scheduler.admit()]
