@@ -1,4 +1,6 @@
 from django.db import migrations, models
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.state import StateApps
 
 # A key may be made by the command, the admin, the ORM, or a restored dump: the database sees them all.
 SQLITE = [
@@ -32,7 +34,7 @@ EVER_NUMBERED = {
 }
 
 
-def remember_first_key(apps, schema_editor):
+def remember_first_key(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     connection = schema_editor.connection
     for statement in SQLITE if connection.vendor == "sqlite" else POSTGRESQL:
         schema_editor.execute(statement, params=None)
@@ -43,7 +45,7 @@ def remember_first_key(apps, schema_editor):
             cursor.execute("INSERT INTO responses_api_firstkey (id, made_at) VALUES (1, CURRENT_TIMESTAMP)")
 
 
-def forget_trigger(apps, schema_editor):
+def forget_trigger(apps: StateApps, schema_editor: BaseDatabaseSchemaEditor) -> None:
     if schema_editor.connection.vendor == "sqlite":
         schema_editor.execute("DROP TRIGGER responses_api_first_key")
     else:

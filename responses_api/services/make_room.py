@@ -185,7 +185,7 @@ def batch_size(entries: int, octets: int) -> int:
 def enough(oldest: list[tuple[int, int]], *, entries: int, octets: int) -> list[int]:
     """The first of these that have to go at least, for so many entries and bytes to go. Each comes with the most bytes
     that its going may free."""
-    keys = []
+    keys: list[int] = []
     for pk, most in oldest:
         if len(keys) >= entries and octets <= 0:
             break

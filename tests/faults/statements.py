@@ -7,6 +7,7 @@ nothing else is lost, no turn and no item is unreachable, and the store's sums a
 """
 
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -26,7 +27,6 @@ from django.db import connection, connections  # noqa: E402
 from django.db.models.functions import Now  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from responses_api.ids import new_id  # noqa: E402
 from responses_api.models import (  # noqa: E402
     ApiKey,
     Conversation,
@@ -213,7 +213,7 @@ def deletion_of_a_project(someone: Conversationalist) -> Trial:
 def deletion_of_a_key(someone: Conversationalist) -> Trial:
     """What it has made stays."""
     key = ApiKey.objects.create(
-        project=someone.caller.project, name="key", prefix="x", digest=new_id("x"), revoked_at=timezone.now()
+        project=someone.caller.project, name="key", prefix="x", digest=secrets.token_hex(8), revoked_at=timezone.now()
     )
     kept = someone.turn("kept")
     Response.objects.filter(public_id=kept).update(key=key)
@@ -250,7 +250,8 @@ def do_killed(trial: Trial, number: int) -> bool:
         _, status = os.waitpid(child, 0)
         return os.WIFSIGNALED(status)
     killer = Killer(number)
-    commit = connection._commit
+    database: Any = connection
+    commit = database._commit
 
     def killed_commit() -> None:
         killer.point()
@@ -321,7 +322,7 @@ def run(operation: Callable[[Conversationalist], Trial]) -> Case:
 
 def made(operation: Callable[[Conversationalist], Trial]) -> tuple[Conversationalist, Trial]:
     """A store of its own for an operation."""
-    someone = Conversationalist.make(Project.objects.create(name=new_id("p")))
+    someone = Conversationalist.make(Project.objects.create(name=secrets.token_hex(8)))
     return someone, operation(someone)
 
 
