@@ -238,7 +238,7 @@ def test_an_id_that_is_too_long_is_replaced_by_one_of_ours(item: dict[str, Any])
     first, second = input_items(request)
     assert "id" not in first
     assert second["id"] == "y" * 256
-    sent = sent_items(request, response_id="resp_1", history=[])
+    sent = sent_items(request, response_id="resp_1", used=())
     assert is_client_id(sent[0]["id"])
     assert sent[0]["id"].startswith(item_prefix(sent[0]["type"]))
 
