@@ -16,6 +16,11 @@ class Caller:
     key: ApiKey | None = None
 
     @property
+    def key_id(self) -> int | None:
+        """The key's, if there is one."""
+        return None if self.key is None else self.key.pk
+
+    @property
     def name(self) -> str:
         """By what this process counts that is limited per key: the key, or without one the project."""
         return f"project-{self.project.pk}" if self.key is None else f"key-{self.key.pk}"

@@ -19,4 +19,4 @@ class CompactionView(Endpoint):
         admit = compaction_admission(caller(request), body(request))
         forget_body(request._request.scope)  # type: ignore[attr-defined]
         connection.close()
-        return Response(async_to_sync(wait_for_response)(admit))
+        return Response(async_to_sync(wait_for_response)(admit, caller(request)))

@@ -54,12 +54,12 @@ class ResponsesView(Endpoint):
             return Response(wire_response(job_admission(scope)()))
         # Held while it waits, the connection would be missing to others.
         connection.close()
-        return Response(async_to_sync(wait_for_response)(admission(scope)))
+        return Response(async_to_sync(wait_for_response)(admission(scope), caller(request)))
 
 
-async def wait_for_response(admit: Admission) -> dict[str, Any]:
+async def wait_for_response(admit: Admission, caller: Caller) -> dict[str, Any]:
     """Run a request to its end. A client that leaves cancels this, and that cancels the job."""
-    async with running_response(admit) as follower:
+    async with running_response(admit, key_id=caller.key_id) as follower:
         return await follower.result()
 
 

@@ -61,7 +61,7 @@ class EventStreamConsumer(AsyncHttpConsumer):
         """
         opened = False
         try:
-            async with place_to_read(caller), reading(public_id) as reader:
+            async with place_to_read(caller), reading(public_id, key_id=caller.key_id) as reader:
                 row, first = await in_database_thread(find)
                 reader.start(row, first)
                 await self.send_headers(status=200, headers=HEADERS)
@@ -90,7 +90,8 @@ class ResponseStreamConsumer(EventStreamConsumer):
             if wants_job(self.scope.get(PAYLOAD)):
                 await self.stream_job()
                 return
-            async with running_response(admission(self.scope)) as follower:
+            key_id = caller_of(self.scope).key_id
+            async with running_response(admission(self.scope), key_id=key_id) as follower:
                 await follower.opened()
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = follower

@@ -24,12 +24,16 @@ class Admission(Protocol):
 
 
 @asynccontextmanager
-async def running_response(admission: Admission) -> AsyncIterator[Follower]:
-    """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job."""
+async def running_response(admission: Admission, *, key_id: int | None = None) -> AsyncIterator[Follower]:
+    """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job.
+
+    It ends, too, when the key that it was sent with does.
+    """
     web_process.refuse_when_stopping()
     public_id = new_response_id()
     await web_process.start()
     follower = await follow(public_id)
+    follower.key_id = key_id
     admitting = asyncio.ensure_future(in_database_thread(admission, public_id=public_id, reader=web_process.id))
     try:
         await asyncio.shield(admitting)

@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 import orjson
@@ -13,7 +13,7 @@ from django.db import Error as DatabaseError
 
 from responses_api import bus
 from responses_api.caller import Caller
-from responses_api.errors import CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
+from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response, get_response
@@ -21,6 +21,7 @@ from responses_api.streaming import EncodedEvent, encode_event, failure_events, 
 
 from .database_threads import in_reading_thread
 from .event_log import kept_from, read_page, stream_is_kept
+from .follow_response import KEY_ENDED
 from .listen import listen
 from .open_response import open_response
 from .web_process import web_process
@@ -41,15 +42,16 @@ class JobReader:
 
     is_of_job = True
 
-    def __init__(self, *, public_id: str, subscription: bus.Subscription) -> None:
+    def __init__(self, *, public_id: str, subscription: bus.Subscription, key_id: int | None = None) -> None:
         self.public_id = public_id
+        self.key_id = key_id
         self._row = 0
         self._body = ""
         self._next = 0
         self._keepalive = 0.0
         self._quiet_until = 0.0
         self._subscription = subscription
-        self._given_up = False
+        self._stopped: ReadingStopped | None = None
 
     def start(self, row: Response, first: int) -> None:
         """Which row it is, and the first event to read; from now on the process watches the job."""
@@ -67,7 +69,14 @@ class JobReader:
 
     def give_up(self) -> None:
         """The process ends, but not the job: the stream breaks off, to be taken up again elsewhere."""
-        self._given_up = True
+        self._stop(ReadingStopped())
+
+    def lock_out(self) -> None:
+        """The key that it reads by has ended: the job goes on, as its project's, but not the stream."""
+        self._stop(KeyEnded())
+
+    def _stop(self, reason: "ReadingStopped") -> None:
+        self._stopped = reason
         self._subscription.inject({"type": "job.look"})
 
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
@@ -75,6 +84,15 @@ class JobReader:
 
         Raises :class:`ReadingStopped` when the process ends before the job has.
         """
+        try:
+            async with aclosing(self._batches(keepalive)) as batches:
+                async for events in batches:
+                    yield events
+        except KeyEnded:
+            fault = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
+            yield [encode_event({"type": "error", "sequence_number": self._next, **fault})]
+
+    async def _batches(self, keepalive: float) -> AsyncGenerator[list[EncodedEvent], None]:
         self._keepalive = keepalive
         self._hear_again()
         while True:
@@ -83,8 +101,8 @@ class JobReader:
                 self._hear_again()
                 if is_end:
                     return
-            if self._given_up:
-                raise ReadingStopped
+            if self._stopped is not None:
+                raise self._stopped
             while (found := await self._heard()) is not None:
                 events, is_end = found
                 yield events
@@ -98,7 +116,7 @@ class JobReader:
 
     async def _kept(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
         """What the log has from here on, page by page."""
-        while not self._given_up:
+        while self._stopped is None:
             try:
                 page = await in_reading_thread(read_page, self._row, self._next)
             except DatabaseError as error:
@@ -134,8 +152,8 @@ class JobReader:
         while True:
             left = self._quiet_until - asyncio.get_running_loop().time()
             message = await self._subscription.receive(left) if left > 0 else None
-            if self._given_up:
-                raise ReadingStopped
+            if self._stopped is not None:
+                raise self._stopped
             if message is None:
                 return [], False
             if message["type"] != "response.events" or message["first"] > self._next:
@@ -148,6 +166,10 @@ class JobReader:
 
 class ReadingStopped(Exception):
     """The process ends; the job goes on."""
+
+
+class KeyEnded(ReadingStopped):
+    """The reader's key opens nothing any more; the job goes on."""
 
 
 _readers: Counter[str] = Counter()
@@ -178,11 +200,12 @@ async def place_to_read(caller: Caller) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def reading(public_id: str) -> AsyncIterator[JobReader]:
+async def reading(public_id: str, *, key_id: int | None = None) -> AsyncIterator[JobReader]:
     """A reader that listens for a job, which may not exist yet. Raises :class:`Overloaded` when none can listen."""
     web_process.refuse_when_stopping()
     await web_process.start()
-    reader = JobReader(public_id=public_id, subscription=await listen(bus.response_group(public_id)))
+    subscription = await listen(bus.response_group(public_id))
+    reader = JobReader(public_id=public_id, subscription=subscription, key_id=key_id)
     try:
         yield reader
     finally:

@@ -9,7 +9,7 @@ import structlog
 
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_from_wire
-from responses_api.errors import ApiError, ServerError
+from responses_api.errors import ApiError, AuthenticationFailed, ServerError
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response
 from responses_api.streaming import EncodedEvent, SeenStream, encode_event
@@ -20,6 +20,7 @@ from .web_process import web_process
 
 log = structlog.get_logger(__name__)
 
+KEY_ENDED = "The API key of this request was revoked or has expired while it was answered. Send it with another key."
 LOST = "The worker that generated this response has stopped. Send the request again."
 BEHIND = "This reader fell behind the events that the server keeps. Send the request again."
 
@@ -43,6 +44,7 @@ class Follower:
     """
 
     is_of_job = False
+    key_id: int | None = None
 
     def __init__(self, public_id: str, subscription: bus.Subscription) -> None:
         self.public_id = public_id
@@ -74,6 +76,10 @@ class Follower:
         else:
             self._ended_before = True
             self._ask_again()
+
+    def lock_out(self) -> None:
+        """The key of the request has ended, and so does its answer."""
+        self._subscription.inject({"type": "reader.locked_out"})
 
     def give_up(self) -> None:
         """The process ends: read no further, and tell the client so."""
@@ -134,6 +140,10 @@ class Follower:
                 return None
             if message["type"] == "job.lost":
                 return self._lost(LOST, "lost")
+            if message["type"] == "reader.locked_out":
+                if not self._seen.has_begun:
+                    raise AuthenticationFailed(KEY_ENDED)
+                return _Batch(self.failure(KEY_ENDED), last=True)
             if message["attempt"] < self._attempt:
                 continue
             self._attempt = message["attempt"]

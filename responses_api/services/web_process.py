@@ -1,7 +1,7 @@
 """What a web process does beside answering: it says that it lives, and watches the jobs its readers wait for."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Protocol
 
@@ -13,6 +13,7 @@ from responses_api.errors import Overloaded
 from responses_api.ids import new_id
 from responses_api.models import Process
 from responses_api.selectors.jobs import Standing, standings
+from responses_api.selectors.keys import lapsed_keys
 
 from .announce_process import Announcement, announce_process
 from .database_threads import in_database_thread
@@ -30,6 +31,10 @@ class Waiting(Protocol):
     public_id: str
     is_of_job: bool
     """Whether what it waits for goes on without this process."""
+    key_id: int | None
+    """The key that it reads by."""
+
+    def lock_out(self) -> None: ...
 
     def observe(self, standing: Standing) -> None: ...
 
@@ -129,14 +134,19 @@ class WebProcess:
         readers = list(self._readers)
         if readers and not loop.is_closed():
             found = standings({reader.public_id for reader in readers})
-            loop.call_soon_threadsafe(observe, readers, found)
+            key_ids = {reader.key_id for reader in readers if reader.key_id is not None}
+            lapsed = lapsed_keys(key_ids) if key_ids else set()
+            loop.call_soon_threadsafe(observe, readers, found, lapsed)
 
 
-def observe(readers: Iterable[Waiting], found: Mapping[str, Standing]) -> None:
-    """Tell readers how their jobs stand. One that fails keeps none of the others from it."""
+def observe(readers: Iterable[Waiting], found: Mapping[str, Standing], lapsed: Collection[int]) -> None:
+    """Tell readers how their jobs stand, or that their key has ended. One that fails keeps no other from it."""
     for reader in readers:
         try:
-            reader.observe(found[reader.public_id])
+            if reader.key_id in lapsed:
+                reader.lock_out()
+            else:
+                reader.observe(found[reader.public_id])
         except Exception:
             log.exception("web.reader_failed", response=reader.public_id)
 

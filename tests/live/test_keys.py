@@ -1,5 +1,8 @@
 """Keys and projects through the API."""
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from openai import AuthenticationError, BadRequestError, NotFoundError
 
@@ -95,3 +98,38 @@ def test_a_key_is_kept_as_a_digest_only(keyed_server: LiveServer, keys: dict[str
     secret = keys["bob"]
     assert secret not in shown
     assert secret.startswith(shown.split()[0])
+
+
+def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer) -> None:
+    """With the next heartbeat streams end in a failure and whole answers in 401; a job goes on as its project's."""
+    key, other = keyed_server.make_key("dora"), keyed_server.make_key("dora")
+    long = {"model": "smollm2-135m", "input": "[[slow: 0.05]][[tokens: 100000]]"}
+    with keyed_server.http(key=other) as http:
+        job = http.post("/responses", json={**long, "background": True}).json()["id"]
+
+    def stream(method: str, path: str, body: dict[str, object] | None = None) -> str:
+        with keyed_server.http(key=key) as http:
+            return http.request(method, path, json=body, timeout=60).text
+
+    with ThreadPoolExecutor() as threads:
+        streamed = threads.submit(stream, "POST", "/responses", {**long, "stream": True})
+        whole = threads.submit(stream, "POST", "/responses", long)
+        read = threads.submit(stream, "GET", f"/responses/{job}?stream=true")
+        time.sleep(2)
+        assert not any(answer.done() for answer in (streamed, whole, read))
+        keyed_server.manage(
+            "shell",
+            "-v",
+            "0",
+            "-c",
+            "from responses_api.models import ApiKey; from responses_api.services.create_key import revoke_key;"
+            "revoke_key(key=ApiKey.objects.filter(project__name='dora').earliest('pk'))",
+        )
+        assert '"code":"invalid_api_key"' in whole.result(30)
+        assert "response.failed" in streamed.result(30)
+        assert '"code":"invalid_api_key"' in read.result(30)
+    with keyed_server.http(key=other) as http:
+        assert http.get(f"/responses/{job}").json()["status"] == "in_progress"
+        # The foreground's slots are free again.
+        assert http.get("/status").json()["running"] == 1
+        assert http.post(f"/responses/{job}/cancel").json()["status"] == "cancelled"
