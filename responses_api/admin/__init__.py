@@ -3,6 +3,6 @@
 Imported once Django's apps are ready; importing it registers everything with :data:`.site.site`.
 """
 
-from . import items, keys, models, people, processes, projects, responses, usage
+from . import attempts, items, keys, models, people, processes, projects, responses, usage
 
-__all__ = ["items", "keys", "models", "people", "processes", "projects", "responses", "usage"]
+__all__ = ["attempts", "items", "keys", "models", "people", "processes", "projects", "responses", "usage"]

@@ -3,16 +3,17 @@
 from typing import Any
 
 from django.contrib.admin import AdminSite
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from .display import NOTHING
 from .overview import get_overview, latest_responses
+from .sign_in import Busy, too_busy
 
 GROUPS = (
     ("Conversations", ("Response", "Item")),
-    ("Access", ("Project", "ApiKey", "User", "Group")),
+    ("Access", ("Project", "ApiKey", "User", "Group", "AccessAttempt")),
     ("Serving", ("ServedModel", "Process")),
     ("Accounting", ("UsageRecord",)),
 )
@@ -42,6 +43,13 @@ class ResponsesAdminSite(AdminSite):
                     {"name": name, "app_label": label, "app_url": url, "has_module_perms": True, "models": found}
                 )
         return groups
+
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Django's page, or one that says that too many sign in at once."""
+        try:
+            return super().login(request, extra_context)
+        except Busy:
+            return too_busy(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The overview. Figures and conversations are shown to those who may see responses."""

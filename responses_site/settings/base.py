@@ -1,6 +1,7 @@
 """The settings of every process; the environment alone tells the shapes apart."""
 
 import tomllib
+from datetime import timedelta
 
 from responses_site import logs
 from responses_site.env import LOCAL_NAMES
@@ -30,6 +31,7 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    "axes",
     "channels",
     "rest_framework",
     "responses_api",
@@ -45,6 +47,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 TEMPLATES = [
     {
@@ -60,6 +63,21 @@ TEMPLATES = [
         },
     }
 ]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "responses_api.admin.sign_in.BoundedBackend",
+]
+# Guesses are counted for a name, and for a name from an address; those made meanwhile make a lock no longer.
+AXES_LOCKOUT_PARAMETERS = ["username", ["username", "ip_address"]]
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_CLIENT_IP_CALLABLE = "responses_api.admin.sign_in.client_address"
+AXES_LOCKOUT_CALLABLE = "responses_api.admin.sign_in.locked_out"
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False  # our own admin has its page
+AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
     for name in (
@@ -138,6 +156,7 @@ RESPONSES_TEAM = env.team
 RESPONSES_HOST = env.host
 RESPONSES_PORT = env.port
 RESPONSES_BOUND_TO_LOOPBACK = env.bound_to_loopback
+RESPONSES_BEHIND_TLS = env.behind_tls
 RESPONSES_OPEN_ACCESS = env.open_access
 RESPONSES_CORS_ORIGINS = env.cors_origins
 RESPONSES_DATA_DIR = env.data_dir
