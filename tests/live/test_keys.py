@@ -100,9 +100,9 @@ def test_a_key_is_kept_as_a_digest_only(keyed_server: LiveServer, keys: dict[str
     assert secret.startswith(shown.split()[0])
 
 
-def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer) -> None:
+def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer, keys: dict[str, str]) -> None:
     """With the next heartbeat streams end in a failure and whole answers in 401; a job goes on as its project's."""
-    key, other = keyed_server.make_key("dora"), keyed_server.make_key("dora")
+    key, other = keys["ada2"], keys["ada"]
     long = {"model": "smollm2-135m", "input": "[[slow: 0.05]][[tokens: 100000]]"}
     with keyed_server.http(key=other) as http:
         job = http.post("/responses", json={**long, "background": True}).json()["id"]
@@ -123,7 +123,7 @@ def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer) -> 
             "0",
             "-c",
             "from responses_api.models import ApiKey; from responses_api.services.create_key import revoke_key;"
-            "revoke_key(key=ApiKey.objects.filter(project__name='dora').earliest('pk'))",
+            "revoke_key(key=ApiKey.objects.filter(project__name='ada').latest('pk'))",
         )
         assert '"code":"invalid_api_key"' in whole.result(30)
         assert "response.failed" in streamed.result(30)
