@@ -82,15 +82,18 @@ def test_the_web_side_imports_no_model_library(tmp_path: Path, loaded: str) -> N
 def test_another_secret_than_the_databases_is_refused(tmp_path: Path) -> None:
     """Before it listens, in one line that names the way out; which is a command that works."""
 
-    def serve() -> "subprocess.CompletedProcess[str]":
+    def serve(**settings: str) -> "subprocess.CompletedProcess[str]":
         # An address that no machine has: a server that may start ends there.
-        return run_python(
-            "manage.py", "serve", data_dir=tmp_path, RESPONSES_ENGINE="scripted", HOST="192.0.2.1", PORT="8003"
-        )
+        address = {"HOST": "192.0.2.1", "PORT": "8003"}
+        return run_python("manage.py", "serve", data_dir=tmp_path, RESPONSES_ENGINE="scripted", **address, **settings)
 
     run_python("manage.py", "key", "--name", "a", "--project", "b", data_dir=tmp_path)
     assert "Could not listen" in serve().stderr
-    (tmp_path / "secret.key").write_text("x" * 64)
+    first = (tmp_path / "secret.key").read_text().strip()
+    second = first[::-1]
+    # With the old one to fall back on, the new one is the database's from then on.
+    assert "Could not listen" in serve(RESPONSES_SECRET_KEY=second, RESPONSES_SECRET_KEY_FALLBACKS=first).stderr
+    assert "Could not listen" in serve(RESPONSES_SECRET_KEY=second).stderr
     refused = serve()
     assert refused.returncode == 1
     assert "The secret (`secret.key` in the data directory) is not the one" in refused.stderr
