@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import orjson
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
+
+from responses_api.protocol.json_writer import write_json
 
 
 class OrjsonRenderer(BaseRenderer):
@@ -19,7 +20,7 @@ class OrjsonRenderer(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Mapping[str, Any] | None = None
     ) -> bytes:
-        return orjson.dumps(data)
+        return write_json(data)
 
 
 class OnlyJson(BaseContentNegotiation):

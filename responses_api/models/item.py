@@ -2,10 +2,10 @@
 
 from typing import Any, ClassVar
 
-import orjson
 from django.db import models
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
+from responses_api.protocol.json_reader import read_stored
 
 from .octets import Octets
 
@@ -35,5 +35,5 @@ class Item(models.Model):
 
     def wire(self) -> dict[str, Any]:
         """The item as clients see it."""
-        value: dict[str, Any] = orjson.loads(self.payload)
+        value: dict[str, Any] = read_stored(self.payload)
         return value

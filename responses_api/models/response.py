@@ -2,9 +2,10 @@
 
 from typing import Any, ClassVar
 
-import orjson
 from django.db import models
 from django.db.models import Q
+
+from responses_api.protocol.json_reader import read_stored
 
 from .octets import Octets
 
@@ -116,5 +117,5 @@ class Response(models.Model):
 
     def body_dict(self) -> dict[str, Any]:
         """The response object without its output items."""
-        value: dict[str, Any] = orjson.loads(self.body)
+        value: dict[str, Any] = read_stored(self.body)
         return value

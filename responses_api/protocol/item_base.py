@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH, is_client_id
-from responses_api.protocol.base import WireModel, fault
+from responses_api.protocol.base import WireModel, describe, fault
 from responses_api.protocol.content import InputText, ReasoningText, SummaryText
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
-Json = dict[str, Any]
+
+
+def _is_object(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise fault("invalid_value", f"must be an object, but it is {describe(value)}")
+    return value
+
+
+Json = Annotated[
+    dict[str, Any], PlainValidator(_is_object), WithJsonSchema({"type": "object", "additionalProperties": True})
+]
+"""Any object, as it is: pydantic would copy it in one step, whatever its size."""
 
 
 def _check_id(value: str) -> str:

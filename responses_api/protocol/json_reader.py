@@ -8,6 +8,7 @@ it may have are counted before they are made. What comes out is what `orjson.loa
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -50,6 +51,12 @@ class ReadingLimits:
     """A string that is longer is decoded in pieces of this size."""
 
 
+STORED_AT_ONCE: Final = 1 << 16
+_OF_OURS: Final = ReadingLimits(
+    max_values=sys.maxsize, max_wide_bytes=sys.maxsize, max_gap_bytes=sys.maxsize, direct_bytes=STORED_AT_ONCE
+)
+
+
 def read_json(text: bytes, *, limits: ReadingLimits, between: Callable[[], None] = lambda: None) -> Any:
     """The value of a JSON text, as `orjson.loads` reads it; a byte order mark is passed over.
 
@@ -64,6 +71,13 @@ def read_json(text: bytes, *, limits: ReadingLimits, between: Callable[[], None]
         except orjson.JSONDecodeError as error:
             raise InvalidJson(_sentence(str(error))) from None
     return _Reader(text, limits, between).read()
+
+
+def read_stored(text: str) -> Any:
+    """The value of a JSON text of ours, of any size, read in steps."""
+    if len(text) <= STORED_AT_ONCE:
+        return orjson.loads(text)
+    return read_json(text.encode(), limits=_OF_OURS)
 
 
 def most_values(text: bytes) -> int:

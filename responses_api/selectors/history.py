@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import orjson
 from django.db import connection
 
 from responses_api.models import Item
+from responses_api.protocol.json_reader import read_stored
 
 from .batches import batches
 
@@ -35,7 +35,7 @@ def history_size(turn_id: int | None) -> int:
 
 def history_items(turn_id: int | None) -> list[dict[str, Any]]:
     """All items of a turn's history, oldest first, the turn's own included."""
-    return [orjson.loads(payload) for payload in history_payloads(turn_id)]
+    return [read_stored(payload) for payload in history_payloads(turn_id)]
 
 
 def history_payloads(turn_id: int | None) -> list[str]:
@@ -92,4 +92,4 @@ def output_items(turn_id: int | None) -> list[dict[str, Any]]:
         .order_by("entries__position")
         .values_list("payload", flat=True)
     )
-    return [orjson.loads(payload) for payload in payloads]
+    return [read_stored(payload) for payload in payloads]

@@ -6,6 +6,7 @@ import orjson
 
 from responses_api.models import Response
 from responses_api.protocol import ListQuery, parse_create, sent_ids, sent_items
+from responses_api.protocol.json_reader import read_stored
 
 from .history import used_ids
 from .item_pages import Place, Take, history_places, item_page, unbounded
@@ -25,7 +26,7 @@ def running_places(row: Response, query: ListQuery) -> list[Place]:
     """The places of a job that has not ended: what it was sent, under the ids that it will be stored with, is the end
     of its list.
     """
-    request = parse_create(orjson.loads(row.request))
+    request = parse_create(read_stored(row.request))
     sent = sent_items(request, response_id=row.public_id, used=used_ids(row.parent_id, sent_ids(request)))
     if query.order == "desc":
         sent.reverse()

@@ -6,14 +6,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_from_wire
 from responses_api.caller import Caller
 from responses_api.errors import Overloaded, RequestTooLarge
 from responses_api.ids import new_id
 from responses_api.protocol import parse_create
+from responses_api.protocol.json_writer import write_json
 from responses_api.selectors.models import live_fleet, resolve_model
 
 from .assemble_history import Budget, assembling
@@ -49,7 +48,7 @@ class Question:
 def ask(caller: Caller, payload: Any) -> Question:
     """Check a request and choose a worker. Raises an :class:`ApiError`."""
     request = parse_create(payload)
-    refuse_too_large(len(orjson.dumps(payload)))
+    refuse_too_large(len(write_json(payload)))
     check_schemas(request)
     offer = resolve_model(request.model)
     parent = None
@@ -67,7 +66,7 @@ def ask(caller: Caller, payload: Any) -> Question:
             history=history_bytes(parent),
             refuse=refuse_too_large,
         )
-        text = orjson.dumps(payload)
+        text = write_json(payload)
     refuse_too_large(len(text))
     workers = [worker for worker, models in live_fleet().workers if offer.name in models]
     if not workers:

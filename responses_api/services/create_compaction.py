@@ -9,6 +9,7 @@ from django.utils import timezone
 from responses_api.caller import Caller
 from responses_api.models import Response
 from responses_api.protocol.compaction import CompactRequest, initial_compaction
+from responses_api.protocol.json_writer import as_text, write_json
 from responses_api.selectors.models import resolve_model
 
 from .assemble_history import Assembly, assembling
@@ -55,7 +56,7 @@ def _admit(
         store=False,
         parent_id=previous.turn_id if previous else None,
         previous_response_id=request.previous_response_id or "",
-        request=orjson.dumps(payload).decode(),
+        request=as_text(write_json(payload)),
         body=orjson.dumps(initial_compaction(public_id, created_at=int(now.timestamp()), model=offer.name)).decode(),
         created_at=Now(),
         reader=reader,

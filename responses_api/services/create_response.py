@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import orjson
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
@@ -20,6 +19,7 @@ from responses_api.ids import new_id
 from responses_api.models import Conversation, Response, Status, Turn
 from responses_api.protocol import CreateResponse, initial_response, input_items
 from responses_api.protocol.compaction import CompactRequest
+from responses_api.protocol.json_writer import as_text, write_json
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 from responses_api.selectors.history import history_items
 from responses_api.selectors.models import resolve_model
@@ -103,9 +103,9 @@ def _admit(
     )
     if conversation is not None:
         body["conversation"] = {"id": conversation.public_id}
-    body_text = orjson.dumps(body)
+    body_text = write_json(body)
     refuse_large_echo(body, len(body_text))
-    request_text = orjson.dumps(payload)
+    request_text = write_json(payload)
     if request.background:
         refuse_unwanted_storing(store=store, size=len(request_text))
     if store or request.background:
@@ -133,8 +133,8 @@ def _admit(
         parent=parent,
         conversation=conversation,
         previous_response_id=request.previous_response_id or "",
-        request=request_text.decode(),
-        body=body_text.decode(),
+        request=as_text(request_text),
+        body=as_text(body_text),
         created_at=Now(),
         reader=reader,
     )

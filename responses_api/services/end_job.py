@@ -17,6 +17,7 @@ from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import parse_create, sent_ids, sent_items
+from responses_api.protocol.json_reader import read_stored
 from responses_api.selectors.history import used_ids
 from responses_api.streaming import EncodedEvent, Event, Fault, Outcome, ResponseBuilder, encode_event, failure_events
 from responses_api.streaming.chunk_record import decode_chunks
@@ -63,7 +64,7 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | Non
     chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
     checkpoint = Checkpoint.objects.filter(response=row).first()
     spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
-    request = parse_create(orjson.loads(row.request))
+    request = parse_create(read_stored(row.request))
     encoded = [encode_event(event) for event in events]
     ending = Ending(
         response=response,
@@ -108,7 +109,7 @@ def ending_events(
     row: Response, body: dict[str, Any], told: list[Event], *, outcome: Outcome, fault: Fault | None
 ) -> tuple[list[Event], dict[str, Any]]:
     """The last events of a job and its final object."""
-    request = parse_create(orjson.loads(row.request))
+    request = parse_create(read_stored(row.request))
     seal = (
         partial(seal_reasoning, owner=cache_scope(project_id=row.project_id, key_id=row.key_id))
         if request.wants_encrypted_reasoning

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
 from django.conf import settings
 
 from inference.dialects import Parser
@@ -24,6 +23,7 @@ from responses_api.protocol.compaction import (
     is_summary,
     parse_compact,
 )
+from responses_api.protocol.json_reader import read_stored
 from responses_api.selectors.history import history_items, history_size
 
 from .answer_form import answer_form
@@ -159,7 +159,7 @@ def _read_job(
     if not row.background:
         # By the database's clock. A job's is as it was told when it was admitted.
         body["created_at"] = int(row.created_at.timestamp())
-    payload = orjson.loads(row.request)
+    payload = read_stored(row.request)
     request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
     history = history_items(row.parent_id)
     sent = sent_items(request, response_id=row.public_id, used={item["id"] for item in history})

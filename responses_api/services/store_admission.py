@@ -9,6 +9,7 @@ from responses_api.caller import Caller
 from responses_api.counting import STORE_REFUSALS, count
 from responses_api.errors import NO_RETRY, EntryTooLarge, InvalidRequest, RateLimited, RequestTooLarge
 from responses_api.protocol import CreateResponse
+from responses_api.protocol.json_writer import write_json
 
 
 def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:
@@ -48,7 +49,7 @@ def refuse_what_will_be_too_large(
     # Instructions and tools are in the object too: of the request, only the input comes on top.
     text = payload.get("input") or ""
     try:
-        sent = len(text.encode() if isinstance(text, str) else orjson.dumps(text))
+        sent = len(text.encode() if isinstance(text, str) else write_json(text))
         refuse_too_large(history + body + sent, background=background)
     except EntryTooLarge:
         count(STORE_REFUSALS)

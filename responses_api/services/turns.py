@@ -8,11 +8,10 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-import orjson
-
 from responses_api.ids import new_id
 from responses_api.models import Item, StoreChange, Turn, TurnItem
 from responses_api.protocol.items import item_prefix
+from responses_api.protocol.json_writer import write_json
 from responses_api.selectors.conversations import Place
 from responses_api.selectors.history import used_ids
 
@@ -33,7 +32,7 @@ def write_turn(*, parent: Turn | None, payloads: Payloads, change: StoreChange) 
 
 def new_item(payload: dict[str, Any], *, change: StoreChange) -> tuple[Item, int]:
     """A row to be written, and its bytes."""
-    text = orjson.dumps(payload)
+    text = write_json(payload)
     change.response_bytes += len(text)
     item = Item(project_id=change.project_id, wire_id=payload["id"], type=payload["type"], payload=text.decode())
     return item, len(text)

@@ -5,13 +5,13 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-import orjson
 import structlog
 
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_to_wire
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.protocol import parse_create
+from responses_api.protocol.json_reader import read_stored
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.assemble_history import assembling
 from responses_api.services.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
@@ -132,7 +132,7 @@ class Counter:
         with assembling(message["scope"]) as assembly:
             assembly.add(history_size(message["parent"]))
             return count_prompt(
-                request=parse_create(orjson.loads(message["payload"])),
+                request=parse_create(read_stored(message["payload"])),
                 history=history_items(message["parent"]),
                 owner=message["scope"],
                 take=assembly.add,
