@@ -32,7 +32,9 @@ def wire_models(base: type[BaseModel] = WireModel) -> Iterator[type[BaseModel]]:
         yield from wire_models(model)
 
 
-MODELS = sorted({*wire_models(), HostedTool}, key=lambda model: (model.__module__, model.__name__))
+MODELS: list[type[BaseModel]] = sorted(
+    {*wire_models(), HostedTool}, key=lambda model: (model.__module__, model.__name__)
+)
 FIELDS = [
     pytest.param(model, field.alias or name, id=f"{model.__name__}.{name}")
     for model in MODELS
