@@ -4,6 +4,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -82,7 +83,7 @@ def test_the_web_side_imports_no_model_library(tmp_path: Path, loaded: str) -> N
 def test_another_secret_than_the_databases_is_refused(tmp_path: Path) -> None:
     """Before it listens, in one line that names the way out; which is a command that works."""
 
-    def serve(**settings: str) -> "subprocess.CompletedProcess[str]":
+    def serve(**settings: Any) -> "subprocess.CompletedProcess[str]":
         # An address that no machine has: a server that may start ends there.
         address = {"HOST": "192.0.2.1", "PORT": "8003"}
         return run_python("manage.py", "serve", data_dir=tmp_path, RESPONSES_ENGINE="scripted", **address, **settings)
