@@ -9,11 +9,12 @@ from operator import attrgetter
 from typing import Any
 
 from responses_api.ids import new_id
-from responses_api.models import Item, StoreChange, Turn, TurnItem
+from responses_api.models import StoreChange, Turn, TurnItem
 from responses_api.protocol.items import item_prefix
-from responses_api.protocol.json_writer import write_json
 from responses_api.selectors.conversations import Place
 from responses_api.selectors.history import used_ids
+
+from .insert_items import NewEntry, insert_entries, insert_items, new_item
 
 Payloads = Sequence[tuple[dict[str, Any], bool]]
 """Items in wire form, each with whether it was generated."""
@@ -21,29 +22,21 @@ Payloads = Sequence[tuple[dict[str, Any], bool]]
 
 def write_turn(*, parent: Turn | None, payloads: Payloads, change: StoreChange) -> Turn:
     """Write a turn of new items on top of ``parent``."""
-    items = [new_item(payload, change=change) for payload, _ in payloads]
-    Item.objects.bulk_create(item for item, _ in items)
+    items = [new_item(payload) for payload, _ in payloads]
+    change.response_bytes += sum(item.size for item in items)
+    keys = insert_items(items, project_id=change.project_id)
     return refer_turn(
         project_id=change.project_id,
         parent=parent,
-        entries=[(item.pk, size, is_output) for (item, size), (_, is_output) in zip(items, payloads, strict=True)],
+        entries=[(key, item.size, is_output) for key, item, (_, is_output) in zip(keys, items, payloads, strict=True)],
     )
-
-
-def new_item(payload: dict[str, Any], *, change: StoreChange) -> tuple[Item, int]:
-    """A row to be written, and its bytes."""
-    text = write_json(payload)
-    change.response_bytes += len(text)
-    item = Item(project_id=change.project_id, wire_id=payload["id"], type=payload["type"], payload=text.decode())
-    return item, len(text)
 
 
 def refer_turn(*, project_id: int, parent: Turn | None, entries: Sequence[tuple[int, int, bool]]) -> Turn:
     """Write a turn that refers to stored items, each with its bytes and whether it was generated."""
     turn = add_turn(project_id=project_id, parent=parent, size=sum(size for _, size, _ in entries))
-    TurnItem.objects.bulk_create(
-        TurnItem(turn=turn, item_id=item, position=position, is_output=is_output)
-        for position, (item, _, is_output) in enumerate(entries)
+    insert_entries(
+        [NewEntry(turn.pk, item, position, is_output) for position, (item, _, is_output) in enumerate(entries)]
     )
     return turn
 
@@ -59,15 +52,14 @@ def add_turn(*, project_id: int, parent: Turn | None, size: int) -> Turn:
 
 def refer_turns(*, project_id: int, parent: Turn | None, places: Iterable[Place]) -> Turn | None:
     """Write turns anew on top of ``parent``, those that have any of ``places``; returns the last."""
-    entries: list[TurnItem] = []
+    entries: list[NewEntry] = []
     for _, group in groupby(places, key=attrgetter("turn")):
         turn_places = list(group)
         parent = add_turn(project_id=project_id, parent=parent, size=sum(place.size for place in turn_places))
         entries += (
-            TurnItem(turn=parent, item_id=place.item, position=position, is_output=place.is_output)
-            for position, place in enumerate(turn_places)
+            NewEntry(parent.pk, place.item, position, place.is_output) for position, place in enumerate(turn_places)
         )
-    TurnItem.objects.bulk_create(entries)
+    insert_entries(entries)
     return parent
 
 
@@ -80,13 +72,15 @@ def repeat_turn(turn: Turn, *, parent: Turn | None, change: StoreChange) -> Turn
     found = TurnItem.objects.filter(turn=turn).select_related("item").order_by("position")
     entries = [(entry.item, entry.is_output) for entry in found]
     used = used_ids(None if parent is None else parent.pk, [item.wire_id for item, _ in entries])
-    kept: list[tuple[int, int, bool]] = []
-    for item, is_output in entries:
-        size = item.size
-        if item.wire_id in used:
-            item, size = new_item(with_new_id(item.wire()), change=change)
-            item.save(force_insert=True)
-        kept.append((item.pk, size, is_output))
+    copies = {
+        place: new_item(with_new_id(item.wire())) for place, (item, _) in enumerate(entries) if item.wire_id in used
+    }
+    change.response_bytes += sum(copy.size for copy in copies.values())
+    keys = dict(zip(copies, insert_items(list(copies.values()), project_id=turn.project_id), strict=True))
+    kept = [
+        (keys[place], copies[place].size, is_output) if place in copies else (item.pk, item.size, is_output)
+        for place, (item, is_output) in enumerate(entries)
+    ]
     return refer_turn(project_id=turn.project_id, parent=parent, entries=kept)
 
 

@@ -1,0 +1,34 @@
+"""However many items a turn has, its transaction is short: on SQLite nobody else writes meanwhile."""
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from responses_api.models import StoreChange, TurnItem
+from responses_api.services.authenticate import default_project
+from responses_api.services.turns import repeat_turn, write_turn
+
+MANY = 3000
+STATEMENTS = 5
+"""Items, their keys, the turn, its places; and a batch for each thousand of a statement's parameters would be more."""
+
+
+@pytest.mark.django_db
+def test_many_items_are_few_statements_and_keep_their_order() -> None:
+    """Also when a turn is repeated on a history that has used all its ids."""
+    change = StoreChange(project_id=default_project().pk)
+    payloads = [({"id": f"msg_{n}", "type": "message", "content": f"é {n}"}, n % 3 == 0) for n in range(MANY)]
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        turn = write_turn(parent=None, payloads=payloads, change=change)
+    assert len(queries) <= STATEMENTS
+    entries = list(TurnItem.objects.filter(turn=turn).select_related("item").order_by("position"))
+    assert [(entry.item.wire(), entry.is_output) for entry in entries] == payloads
+    assert [entry.position for entry in entries] == list(range(MANY))
+    assert turn.history_bytes == change.response_bytes == sum(entry.item.size for entry in entries)
+
+    again = repeat_turn(turn, parent=turn, change=change)
+    copies = list(TurnItem.objects.filter(turn=again).select_related("item").order_by("position"))
+    assert [copy.item.wire()["content"] for copy in copies] == [payload["content"] for payload, _ in payloads]
+    assert not {copy.item.wire_id for copy in copies} & {payload["id"] for payload, _ in payloads}
