@@ -3,16 +3,22 @@
 import fcntl
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from responses_site.env import SettingError
 
+OWNER_ONLY = 0o077
+"""What a process takes from the mode of every file that it makes: conversations, sessions and secrets are in them."""
+
 
 def make_data_dir(path: Path) -> None:
-    """Makes the directory of the database, secrets and models. Raises `SettingError` when it can't be written to."""
+    """Makes the directory of the database, secrets and models, for its owner alone, and takes from others what an
+    existing one lets them read. Raises `SettingError` when it can't be written to, or not be closed to others."""
+    os.umask(OWNER_ONLY)
     try:
         path.mkdir(parents=True, exist_ok=True)
         reason = "" if os.access(path, os.W_OK | os.X_OK) else "Permission denied"
@@ -20,6 +26,24 @@ def make_data_dir(path: Path) -> None:
         reason = error.strerror or "it can't be made"
     if reason:
         raise SettingError(f"RESPONSES_DATA_DIR must be a directory that the server can write to; {path}: {reason}.")
+    try:
+        close_to_others(path)
+        for file in path.iterdir():
+            if file.is_file() and not file.is_symlink():
+                close_to_others(file)
+    except OSError as error:
+        raise SettingError(
+            f"RESPONSES_DATA_DIR can be read by other users, and this one may not change that; {path}: "
+            f"{error.strerror}. As its owner run: chmod -R go= {path}"
+        ) from None
+
+
+def close_to_others(path: Path) -> None:
+    """Leave a file or directory to its owner."""
+    with suppress(FileNotFoundError):  # SQLite removes some of its files meanwhile
+        mode = stat.S_IMODE(path.stat().st_mode)
+        if mode & OWNER_ONLY:
+            path.chmod(mode & ~OWNER_ONLY)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 import orjson
 from django.conf import settings
+from twisted.internet.protocol import connectionDone
 from twisted.web.http import HTTPChannel
 
 from responses_api.errors import ApiError, InvalidRequest, Overloaded, RequestTimeout
@@ -49,6 +50,7 @@ class Channel(HTTPChannel):
     """
 
     requests: list[Any]
+    _networkProducer: Any
     connections: Connections
     _closing = False
     _drains_since: float | None = None
@@ -67,7 +69,7 @@ class Channel(HTTPChannel):
             self._answer(Overloaded("The server has as many connections as it may. Try again in a few seconds."))
             self.loseConnection()
 
-    def connectionLost(self, reason: Any) -> None:
+    def connectionLost(self, reason: Any = connectionDone) -> None:
         self.connections.remove(self)
         self._wake()
         super().connectionLost(reason)

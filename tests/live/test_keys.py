@@ -2,6 +2,7 @@
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from openai import AuthenticationError, BadRequestError, NotFoundError
@@ -107,7 +108,7 @@ def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer, key
     with keyed_server.http(key=other) as http:
         job = http.post("/responses", json={**long, "background": True}).json()["id"]
 
-    def stream(method: str, path: str, body: dict[str, object] | None = None) -> str:
+    def stream(method: str, path: str, body: Any = None) -> str:
         with keyed_server.http(key=key) as http:
             return http.request(method, path, json=body, timeout=60).text
 

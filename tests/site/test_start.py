@@ -1,5 +1,6 @@
 """The start as a process: one line for what is wrong, and two servers beside each other."""
 
+import os
 import stat
 import subprocess
 import sys
@@ -54,6 +55,29 @@ def test_two_data_directories_are_two_servers(tmp_path: Path) -> None:
     assert database != other_database
     assert cookie != other_cookie
     assert stat.S_IMODE((first / "secret.key").stat().st_mode) == 0o600
+
+
+def test_data_is_its_owner_s_alone(tmp_path: Path) -> None:
+    """Made so, whatever the shell's mask; and one that others could read is closed to them with the next start."""
+    place = tmp_path / "data"
+
+    def modes() -> dict[str, int]:
+        return {path.name: stat.S_IMODE(path.stat().st_mode) for path in (place, *place.iterdir())}
+
+    before = os.umask(0)
+    try:
+        assert run_python("manage.py", "migrate", "--verbosity", "0", data_dir=place).returncode == 0
+        made = modes()
+        assert made["data"] == 0o700
+        assert {"responses.sqlite3", "secret.key"} <= set(made)
+        assert {mode & 0o077 for mode in made.values()} == {0}
+        place.chmod(0o755)
+        for path in place.iterdir():
+            path.chmod(0o644)
+        assert run_python("manage.py", "check", data_dir=place).returncode == 0
+        assert {mode & 0o077 for mode in modes().values()} == {0}
+    finally:
+        os.umask(before)
 
 
 def test_processes_that_start_together_agree_on_the_secret(tmp_path: Path) -> None:
