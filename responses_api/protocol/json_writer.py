@@ -5,6 +5,7 @@ What comes out is what `orjson.dumps` writes. Small values are written in one st
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import orjson
@@ -18,8 +19,7 @@ DECODED_BYTES: Final = 1 << 20
 def write_json(value: Any, *, step: int = STEP_WEIGHT) -> bytes:
     """The value as JSON text."""
     writer = _Writer(step)
-    if writer.weigh(value) <= step:
-        return orjson.dumps(value)
+    writer.weigh(value)
     writer.write(value)
     return b"".join(writer.pieces)
 
@@ -60,29 +60,53 @@ class _Writer:
 
     def write(self, value: Any) -> None:
         """Add the text of a value to the pieces."""
-        if isinstance(value, str):
-            self._write_text(value)
-        elif not value or id(value) not in self._heavy:
+        if not self._is_heavy(value):
             self.pieces.append(orjson.dumps(value))
+        elif isinstance(value, str):
+            self._write_text(value)
         elif isinstance(value, dict):
-            opening = b"{"
-            for name, entry in value.items():
+            self._write_object(value)
+        else:
+            self._write_array(value)
+
+    def _is_heavy(self, value: Any) -> bool:
+        return len(value) > self._step if isinstance(value, str) else bool(value) and id(value) in self._heavy
+
+    def _write_object(self, value: dict[str, Any]) -> None:
+        opening, weight = b"{", 0
+        light: dict[str, Any] = {}
+        for name, entry in value.items():
+            is_heavy = self._is_heavy(entry)
+            if light and (is_heavy or weight > self._step):
+                self.pieces += (opening, orjson.dumps(light)[1:-1])
+                opening, weight, light = b",", 0, {}
+            if is_heavy:
                 self.pieces += (opening, orjson.dumps(name), b":")
                 self.write(entry)
                 opening = b","
-            self.pieces.append(b"}")
-        else:
-            opening = b"["
-            for entry in value:
+            else:
+                light[name] = entry
+                weight += len(name) + self.weigh(entry)
+        self.pieces += (opening, orjson.dumps(light)[1:-1], b"}") if light else (b"}",)
+
+    def _write_array(self, value: Sequence[Any]) -> None:
+        opening, weight = b"[", 0
+        light: list[Any] = []
+        for entry in value:
+            is_heavy = self._is_heavy(entry)
+            if light and (is_heavy or weight > self._step):
+                self.pieces += (opening, orjson.dumps(light)[1:-1])
+                opening, weight, light = b",", 0, []
+            if is_heavy:
                 self.pieces.append(opening)
                 self.write(entry)
                 opening = b","
-            self.pieces.append(b"]")
+            else:
+                light.append(entry)
+                weight += self.weigh(entry)
+        self.pieces += (opening, orjson.dumps(light)[1:-1], b"]") if light else (b"]",)
 
     def _write_text(self, text: str) -> None:
-        if len(text) <= self._step:
-            self.pieces.append(orjson.dumps(text))
-            return
         self.pieces.append(b'"')
         self.pieces += (orjson.dumps(text[at : at + self._step])[1:-1] for at in range(0, len(text), self._step))
         self.pieces.append(b'"')
