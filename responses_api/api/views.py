@@ -22,6 +22,7 @@ from responses_api.selectors.responses import wire_response
 from responses_api.services.answer_create import Admission, running_response
 from responses_api.services.assemble_history import assembling
 from responses_api.services.cancel_response import cancel_response
+from responses_api.services.database_threads import in_admission_thread
 from responses_api.services.delete_response import delete_response
 from responses_api.services.open_response import open_response
 from responses_api.services.show_items import shown_items
@@ -50,16 +51,17 @@ class ResponsesView(Endpoint):
 
     def post(self, request: Request) -> Response:
         scope = request._request.scope  # type: ignore[attr-defined]
-        if wants_job(scope.get(PAYLOAD)):
-            return Response(wire_response(job_admission(scope)()))
         # Held while it waits, the connection would be missing to others.
         connection.close()
+        if wants_job(scope.get(PAYLOAD)):
+            row = async_to_sync(in_admission_thread)(caller(request).name, job_admission(scope))
+            return Response(wire_response(row))
         return Response(async_to_sync(wait_for_response)(admission(scope), caller(request)))
 
 
 async def wait_for_response(admit: Admission, caller: Caller) -> dict[str, Any]:
     """Run a request to its end. A client that leaves cancels this, and that cancels the job."""
-    async with running_response(admit, key_id=caller.key_id) as follower:
+    async with running_response(admit, caller=caller) as follower:
         return await follower.result()
 
 

@@ -16,7 +16,7 @@ from responses_api.models import Response
 from responses_api.protocol import parse_retrieve_query
 from responses_api.services.answer_create import running_response
 from responses_api.services.create_response import new_response_id
-from responses_api.services.database_threads import in_database_thread
+from responses_api.services.database_threads import in_admission_thread, in_database_thread
 from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading, refuse_stream
 from responses_api.services.follow_response import Follower
 from responses_api.streaming import DONE, PING, EncodedEvent, frame
@@ -62,7 +62,7 @@ class EventStreamConsumer(AsyncHttpConsumer):
         opened = False
         try:
             async with place_to_read(caller), reading(public_id, key_id=caller.key_id) as reader:
-                row, first = await in_database_thread(find)
+                row, first = await in_admission_thread(caller.name, find)
                 reader.start(row, first)
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = True
@@ -90,8 +90,7 @@ class ResponseStreamConsumer(EventStreamConsumer):
             if wants_job(self.scope.get(PAYLOAD)):
                 await self.stream_job()
                 return
-            key_id = caller_of(self.scope).key_id
-            async with running_response(admission(self.scope), key_id=key_id) as follower:
+            async with running_response(admission(self.scope), caller=caller_of(self.scope)) as follower:
                 await follower.opened()
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = follower

@@ -8,9 +8,11 @@ from typing import Protocol
 import structlog
 from django.db import Error as DatabaseError
 
+from responses_api.caller import Caller
+
 from .cancel_response import abandon_response
 from .create_response import new_response_id
-from .database_threads import in_database_thread
+from .database_threads import in_admission_thread, in_database_thread
 from .follow_response import Follower, follow
 from .web_process import web_process
 
@@ -24,7 +26,7 @@ class Admission(Protocol):
 
 
 @asynccontextmanager
-async def running_response(admission: Admission, *, key_id: int | None = None) -> AsyncIterator[Follower]:
+async def running_response(admission: Admission, *, caller: Caller) -> AsyncIterator[Follower]:
     """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job.
 
     It ends, too, when the key that it was sent with does.
@@ -33,8 +35,10 @@ async def running_response(admission: Admission, *, key_id: int | None = None) -
     public_id = new_response_id()
     await web_process.start()
     follower = await follow(public_id)
-    follower.key_id = key_id
-    admitting = asyncio.ensure_future(in_database_thread(admission, public_id=public_id, reader=web_process.id))
+    follower.key_id = caller.key_id
+    admitting = asyncio.ensure_future(
+        in_admission_thread(caller.name, admission, public_id=public_id, reader=web_process.id)
+    )
     try:
         await asyncio.shield(admitting)
         # Not before there is a row: one that is not there yet looks like one that is gone.

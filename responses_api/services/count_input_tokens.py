@@ -18,7 +18,7 @@ from responses_api.selectors.models import live_fleet, resolve_model
 from .assemble_history import Budget, assembling
 from .check_schemas import check_schemas
 from .create_response import conversation_to_continue
-from .database_threads import in_database_thread
+from .database_threads import in_admission_thread
 from .listen import listen
 from .move_conversation import history_bytes
 from .open_response import open_previous
@@ -106,7 +106,7 @@ async def count_input_tokens(*, caller: Caller, payload: Any) -> int:
 
     Whoever leaves, or waits too long, is counted for no longer.
     """
-    question = await in_database_thread(ask, caller, payload)
+    question = await in_admission_thread(caller.name, ask, caller, payload)
     with asking(question):
         answer = await answered(question)
     if answer is None:

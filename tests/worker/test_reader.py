@@ -63,7 +63,7 @@ async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job
         raise ConnectionError("away")
 
     with patch.object(bus.Subscription, "close", away):
-        async with running_response(admission_of(someone, payload)):
+        async with running_response(admission_of(someone, payload), caller=someone.caller):
             assert await Response.objects.acount() == 1
         deadline = asyncio.get_running_loop().time() + 5
         while await Response.objects.aexists():

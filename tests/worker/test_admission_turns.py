@@ -1,0 +1,53 @@
+"""Threads that admit requests: nobody has more than half of them, however much it asks for."""
+
+import asyncio
+import threading
+
+from responses_api.services.database_threads import ADMISSION_THREADS, Turns, in_admission_thread
+
+
+async def test_requests_that_take_long_keep_nobody_elses_waiting() -> None:
+    begun, release = threading.Semaphore(0), threading.Event()
+
+    def slow() -> None:
+        begun.release()
+        release.wait(30)
+
+    waiting = [asyncio.ensure_future(in_admission_thread("greedy", slow)) for _ in range(4 * ADMISSION_THREADS)]
+    try:
+        while begun._value < ADMISSION_THREADS // 2:
+            await asyncio.sleep(0.01)
+        assert await asyncio.wait_for(in_admission_thread("modest", lambda: "admitted"), 10) == "admitted"
+        assert begun._value == ADMISSION_THREADS // 2
+    finally:
+        release.set()
+    await asyncio.gather(*waiting)
+    assert begun._value == 4 * ADMISSION_THREADS
+
+
+async def test_who_leaves_while_waiting_takes_no_place_along() -> None:
+    turns = Turns(1)
+    order: list[str] = []
+    first_may_end = asyncio.Event()
+
+    async def ask(name: str, until: asyncio.Event | None = None) -> None:
+        async with turns.turn("owner"):
+            order.append(name)
+            if until is not None:
+                await until.wait()
+
+    first = asyncio.ensure_future(ask("first", first_may_end))
+    leaver, woken, last = (asyncio.ensure_future(ask(name)) for name in ("leaver", "woken", "last"))
+    await asyncio.sleep(0)
+    leaver.cancel()
+    await asyncio.sleep(0)
+    first_may_end.set()
+    await first
+    woken.cancel()  # it may have been given the place already
+    await asyncio.wait_for(last, 10)
+    await asyncio.gather(leaver, woken, return_exceptions=True)
+    assert order[0] == "first"
+    assert order[-1] == "last"
+    assert "leaver" not in order
+    assert not turns._held
+    assert not turns._waiting
