@@ -109,7 +109,7 @@ def test_another_secret_than_the_databases_is_refused(tmp_path: Path) -> None:
 
     def serve(**settings: Any) -> "subprocess.CompletedProcess[str]":
         # An address that no machine has: a server that may start ends there.
-        address = {"HOST": "192.0.2.1", "PORT": "8003"}
+        address: dict[str, Any] = {"HOST": "192.0.2.1", "PORT": "8003"}
         return run_python("manage.py", "serve", data_dir=tmp_path, RESPONSES_ENGINE="scripted", **address, **settings)
 
     run_python("manage.py", "key", "--name", "a", "--project", "b", data_dir=tmp_path)

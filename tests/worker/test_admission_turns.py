@@ -3,26 +3,33 @@
 import asyncio
 import threading
 
+import pytest
+
 from responses_api.services.database_threads import ADMISSION_THREADS, Turns, in_admission_thread
 
 
+@pytest.mark.django_db(transaction=True)
 async def test_requests_that_take_long_keep_nobody_elses_waiting() -> None:
-    begun, release = threading.Semaphore(0), threading.Event()
+    begun, release = 0, threading.Event()
+    counting, half_is_taken = threading.Lock(), threading.Event()
 
     def slow() -> None:
-        begun.release()
+        nonlocal begun
+        with counting:
+            begun += 1
+        if begun == ADMISSION_THREADS // 2:
+            half_is_taken.set()
         release.wait(30)
 
     waiting = [asyncio.ensure_future(in_admission_thread("greedy", slow)) for _ in range(4 * ADMISSION_THREADS)]
     try:
-        while begun._value < ADMISSION_THREADS // 2:
-            await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(half_is_taken.wait, 30)
         assert await asyncio.wait_for(in_admission_thread("modest", lambda: "admitted"), 10) == "admitted"
-        assert begun._value == ADMISSION_THREADS // 2
+        assert begun == ADMISSION_THREADS // 2
     finally:
         release.set()
     await asyncio.gather(*waiting)
-    assert begun._value == 4 * ADMISSION_THREADS
+    assert begun == 4 * ADMISSION_THREADS
 
 
 async def test_who_leaves_while_waiting_takes_no_place_along() -> None:

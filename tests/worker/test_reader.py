@@ -10,6 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from responses_api import bus
+from responses_api.api.request_scope import CALLER
 from responses_api.bus.memory import ThreadSafeChannelLayer
 from responses_api.bus.relayed_errors import error_to_wire
 from responses_api.consumers import sse
@@ -107,7 +108,7 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
         patch.object(Follower, "batches", broken),
         patch.object(sse, "admission", lambda scope: admission_of(someone, payload)),
     ):
-        await sse.ResponseStreamConsumer()({"type": "http"}, receive, send)
+        await sse.ResponseStreamConsumer()({"type": "http", CALLER: someone.caller}, receive, send)
     text = b"".join(message.get("body", b"") for message in sent).decode()
     assert [line for line in text.splitlines() if line.startswith("event: ")] == [
         "event: error",
