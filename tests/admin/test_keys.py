@@ -127,8 +127,7 @@ def test_only_revoked_keys_can_be_deleted(client: Client, project: Project) -> N
 def test_revoking_takes_the_right_to_change_keys(db: None, project: Project) -> None:
     """Who may only sign in may not."""
     key, _ = create_key(project=project, name="laptop")
-    User.objects.create_user("bob", password="x", is_staff=True)
     client = Client()
-    client.login(username="bob", password="x")
+    client.force_login(User.objects.create_user("bob", password="x", is_staff=True))
     assert client.post(f"{LIST}{key.pk}/revoke/").status_code == 403
     assert ApiKey.objects.get().revoked_at is None

@@ -151,9 +151,8 @@ def test_unknown_objects_lead_home(client: Client, name: str, key: str) -> None:
 def test_staff_without_rights_see_nothing(db: None, project: Project) -> None:
     """Who may sign in but see no responses gets no figures, no words, and no page."""
     row = make_response("secret question", "secret answer", project=project)
-    User.objects.create_user("bob", password="x", is_staff=True)
     client = Client()
-    client.login(username="bob", password="x")
+    client.force_login(User.objects.create_user("bob", password="x", is_staff=True))
     page = client.get("/admin/").content.decode()
     assert "Responses today" not in page
     assert "secret" not in page

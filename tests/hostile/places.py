@@ -19,7 +19,6 @@ CALL = {"type": "function_call", "call_id": "call_1", "name": "look_up", "argume
 TOOL = {"type": "function", "name": "look_up", "parameters": {"type": "object", "properties": {}}}
 WHOLE: Mapping[str, Json] = {
     "CreateResponse": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
-    "CountInputTokens": {"model": MODEL, "input": [QUESTION]},
     "CompactRequest": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
     "CreateConversation": {"items": [QUESTION]},
     "UpdateConversation": {"metadata": {}},

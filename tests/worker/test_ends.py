@@ -160,12 +160,14 @@ def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard
         ids = [queue("[[tokens: 3]]" + "x" * 50_000, store=False) for _ in range(8)]
         worker.wake()
         wait_until_ended(worker)
-    gc.collect()
     assert len(made) == 8
-    # A thread of a pool may hold what it did last until it does something else.
-    assert sum(run() is not None for run in made) <= 4
-    assert worker.ended.memory < 8 * 50_000
     deadline = time.monotonic() + 10
+    # A thread may hold what it did last until it does something else.
+    while sum(run() is not None for run in made) > 4:
+        assert time.monotonic() < deadline, "generations are held that have ended"
+        gc.collect()
+        time.sleep(0.05)
+    assert worker.ended.memory < 8 * 50_000
     while any(public_id in worker.ended for public_id in ids):
         assert time.monotonic() < deadline, "events are kept that nobody asks for any more"
         time.sleep(0.1)
