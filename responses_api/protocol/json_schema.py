@@ -22,6 +22,7 @@ from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.base import describe
 from responses_api.protocol.decoder_schema import enforceable, rewritten
+from responses_api.protocol.endless_schema import endless_place
 from responses_api.protocol.finite_schema import is_finite
 from responses_api.protocol.schema_keywords import FORMS, KNOWN, NO_EFFECT, UNENFORCEABLE, number_flaws
 from responses_api.protocol.schema_nodes import LISTS, MAPS, SINGLE, Node, all_nodes, subschemas
@@ -72,6 +73,8 @@ def _check_whole(schema: dict[str, Any], path: Path, *, most_trials: int = _MOST
     for place, reason in number_flaws(schema, path):
         raise SchemaFault(place, reason)
     _check_references(schema, path)
+    if (place := endless_place(schema)) is not None:
+        raise SchemaFault((*path, *place), "refers to itself for the same value; let it refer to a part of the value")
     if not is_finite(schema):
         reason = "is satisfied by no value of finite size; give its recursion an end, such as a null or an []"
         raise SchemaFault(path, reason)

@@ -14,6 +14,7 @@ from inference.constraints import byte_vocabulary
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.decoder_schema import enforceable
+from responses_api.protocol.endless_schema import endless_place
 from responses_api.protocol.finite_schema import is_finite
 from responses_api.protocol.json_schema import SchemaLimits, check_schema
 
@@ -82,8 +83,19 @@ def test_a_schema_without_a_finite_value_has_none(schema: dict[str, Any], other:
 @given(nodes(st.just(True) | REFERENCES | st.just({"type": "null"})))
 def test_a_small_schema_with_a_finite_value_has_a_small_one(schema: dict[str, Any]) -> None:
     whole = {**schema, "$defs": {"d": {"type": "null"}}}
-    if is_finite(whole):
+    if endless_place(whole) is None and is_finite(whole):
         assert has_a_small_value(whole)
+
+
+@QUICK
+@given(nodes(SCHEMAS), SCHEMAS)
+def test_a_schema_that_is_not_endless_can_be_followed(schema: dict[str, Any], other: Any) -> None:
+    """And one whose parts all refer to it for the same value can not."""
+    whole = {**schema, "$defs": {"d": other}}
+    if endless_place(whole) is None:
+        validator = jsonschema.Draft202012Validator(whole, registry=referencing.Registry())
+        assert [validator.is_valid(value) for value in VALUES[:20]]
+    assert endless_place({"anyOf": [{"allOf": [{"$ref": "#"}]}, {"$ref": "#"}]}) == ()
 
 
 def allows(schema: dict[str, Any], value: Any) -> bool:

@@ -134,7 +134,12 @@ def test_an_unknown_name_is_warned_of_with_the_nearest() -> None:
 
 def test_every_setting_reaches_the_code() -> None:
     """A variable that nothing reads would be accepted and ignored."""
-    elsewhere = {"RESPONSES_BROKER_URL", "RESPONSES_SECRET_KEY", "RESPONSES_ALLOWED_HOSTS", "RESPONSES_BEHIND_TLS"}
+    elsewhere = {
+        "RESPONSES_BROKER_URL",
+        "RESPONSES_SECRET_KEY",
+        "RESPONSES_SECRET_KEY_FALLBACKS",
+        "RESPONSES_ALLOWED_HOSTS",
+    }
     elsewhere |= {"RESPONSES_CSRF_TRUSTED_ORIGINS", "RESPONSES_DATABASE_CONNECTIONS"}
     names = {declaration.name for declaration in declarations() if declaration.name.startswith("RESPONSES_")}
     assert {name for name in names if not hasattr(settings, name)} == elsewhere
