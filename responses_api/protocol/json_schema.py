@@ -73,8 +73,9 @@ def _check_whole(schema: dict[str, Any], path: Path, *, most_trials: int = _MOST
     for place, reason in number_flaws(schema, path):
         raise SchemaFault(place, reason)
     _check_references(schema, path)
-    if (place := endless_place(schema)) is not None:
-        raise SchemaFault((*path, *place), "refers to itself for the same value; let it refer to a part of the value")
+    endless = endless_place(schema)
+    if endless is not None:
+        raise SchemaFault((*path, *endless), "refers to itself for the same value; let it refer to a part of the value")
     if not is_finite(schema):
         reason = "is satisfied by no value of finite size; give its recursion an end, such as a null or an []"
         raise SchemaFault(path, reason)
