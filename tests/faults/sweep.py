@@ -103,7 +103,7 @@ async def read_stream(place: Place, http: httpx.AsyncClient, over: asyncio.Event
 
 async def sweep_beside(place: Place, case: Case, rows: int) -> None:
     """Let the rows expire, and watch."""
-    async with httpx.AsyncClient(timeout=60) as http:
+    async with httpx.AsyncClient(headers=place.server.headers, timeout=60) as http:
         job = (
             await http.post(
                 f"{place.server.url}/responses",
