@@ -40,11 +40,6 @@ from tests.turns import MODEL, Conversationalist
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
-
-
 def queue(someone: Conversationalist, **fields: Any) -> Response:
     """A waiting background row."""
     payload = {"input": "hello", "background": True, **fields}

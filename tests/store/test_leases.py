@@ -23,11 +23,6 @@ from tests.turns import INFO, MODEL, Conversationalist
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
-
-
 def queue(someone: Conversationalist, text: str = "hello", *, reader: str = "web_1") -> str:
     """A waiting row; its public id."""
     payload = {"input": text}

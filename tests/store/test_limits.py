@@ -1,8 +1,6 @@
-"""What the limits on the store refuse and evict; and that the figures they go by are true."""
+"""What the limits on the store refuse and evict."""
 
-import random
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -10,10 +8,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from responses_api.caller import Caller, cache_scope
 from responses_api.counting import take_counts
 from responses_api.errors import (
-    ApiError,
     EntryTooLarge,
     InvalidRequest,
     NotFound,
@@ -22,59 +18,34 @@ from responses_api.errors import (
     RateLimited,
     RequestTooLarge,
 )
-from responses_api.models import Conversation, Item, Project, Response, StoreChange, Turn
+from responses_api.models import Conversation, Item, Project, Response, Turn
 from responses_api.protocol import parse_create, parse_list_query
 from responses_api.protocol.conversations import (
-    parse_create_conversation,
-    parse_create_items,
     parse_update_conversation,
 )
 from responses_api.selectors import item_pages
 from responses_api.selectors.conversations import get_conversation, list_conversation_items
 from responses_api.selectors.history import history_items
 from responses_api.selectors.input_items import list_input_items
-from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response, wire_response
 from responses_api.selectors.store_totals import get_store_totals
 from responses_api.services.assemble_history import assembling, bytes_in_flight
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.create_key import create_key
-from responses_api.services.create_project import create_project
 from responses_api.services.create_response import create_response, new_response_id
 from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_project import delete_project
 from responses_api.services.delete_response import delete_response
 from responses_api.services.edit_conversation import edit_conversation
-from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
-from responses_api.services.expire_responses import expire_responses
 from responses_api.services.finish_response import Ending, finish_response
 from responses_api.services.leases import Lease
 from responses_api.services.make_room import make_room
-from responses_api.services.store_changes import add_up_changes
 from responses_api.services.touch_store import touch_conversation, touch_response
 from tests.totals import recorded, true_totals
 from tests.turns import Conversationalist, RunningTurn, timed_queries
 
+from .people import new_conversation, other_project
+
 pytestmark = pytest.mark.django_db
 
 OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
-
-
-@pytest.fixture
-def someone() -> Conversationalist:
-    take_counts()
-    return Conversationalist.make()
-
-
-def other_project(someone: Conversationalist) -> Conversationalist:
-    """Somebody of another project, on the same worker."""
-    return Conversationalist(caller=Caller(project=create_project(name="other")), worker=someone.worker)
-
-
-def new_conversation(someone: Conversationalist, *texts: str, **metadata: str) -> str:
-    body = {"items": [{"role": "user", "content": text} for text in texts], "metadata": metadata}
-    return create_conversation(caller=someone.caller, request=parse_create_conversation(body)).public_id
 
 
 def stored() -> list[str]:
@@ -450,166 +421,3 @@ def test_a_list_ends_early_where_its_items_are_large(
         assert len(forwards) > 3
         assert len(forwards[0]) == 2
     assert max(taken) < 5_500
-
-
-# Isolation
-
-
-def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
-    """Another key of the project gets what an unknown id gets, word for word, everywhere; so does open access."""
-    settings.RESPONSES_ISOLATION = "key"
-    project = default_project()
-    mine, other = (
-        Conversationalist(caller=Caller(project=project, key=create_key(project=project, name=name)[0]), worker="w")
-        for name in ("mine", "other")
-    )
-    mine.announce()
-    response_id, conversation_id = mine.turn("secret"), new_conversation(mine, "secret")
-    mine.turn("go on", previous=response_id)
-    mine.turn("go on", conversation=conversation_id)
-
-    def answer(call: Any, **options: str) -> str:
-        with pytest.raises(ApiError) as error:
-            call(**options)
-        return f"{error.value.status} {error.value.code} {error.value.param} {error.value.message}"
-
-    for stranger in (other, Conversationalist(caller=Caller(project=project), worker="w")):
-        begin = partial(stranger.begin, "x")
-        for call, name, known in (
-            (partial(get_response, caller=stranger.caller), "response_id", response_id),
-            (partial(delete_response, caller=stranger.caller), "response_id", response_id),
-            (begin, "previous_response_id", response_id),
-            (partial(get_conversation, caller=stranger.caller), "conversation_id", conversation_id),
-            (partial(delete_conversation, caller=stranger.caller), "conversation_id", conversation_id),
-            (begin, "conversation", conversation_id),
-        ):
-            unknown = known[:-1] + ("0" if known[-1] != "0" else "1")
-            assert answer(call, **{name: known}).replace(known, "") == answer(call, **{name: unknown}).replace(
-                unknown, ""
-            )
-    settings.RESPONSES_ISOLATION = "project"
-    assert get_response(caller=other.caller, response_id=response_id)
-
-
-def test_a_key_refers_to_items_of_its_own_histories(settings: Any) -> None:
-    """Also to those of a deleted response that a later one continues, and those of a conversation; nobody else does."""
-    project = default_project()
-    mine, other = (Caller(project=project, key=create_key(project=project, name=name)[0]) for name in ("a", "b"))
-    someone = Conversationalist(caller=mine, worker="w")
-    someone.announce()
-    wanted = ["msg_first", "msg_second", "msg_told", "msg_gone", "msg_unknown"]
-
-    def said(item_id: str) -> list[dict[str, Any]]:
-        return [{"role": "user", "content": "x", "id": item_id}]
-
-    first, gone = someone.begin(said("msg_first")).end(), someone.begin(said("msg_gone")).end()
-    someone.begin(said("msg_second"), previous_response_id=first).end()
-    create_conversation(caller=mine, request=parse_create_conversation({"items": said("msg_told")}))
-    for response_id in (first, gone):
-        delete_response(caller=mine, response_id=response_id)
-    for isolation in ("project", "key"):
-        settings.RESPONSES_ISOLATION = isolation
-        assert sorted(find_items(caller=mine, wire_ids=wanted)) == ["msg_first", "msg_second", "msg_told"]
-    assert find_items(caller=other, wire_ids=wanted) == {}
-    assert find_items(caller=Caller(project=project), wire_ids=wanted) == {}
-
-
-def test_cached_prompts_are_shared_by_those_who_share_responses(settings: Any) -> None:
-    """By project, or by key; those without a key share with each other only."""
-    shared = {cache_scope(project_id=1, key_id=key) for key in (1, 2, None)}
-    assert len(shared) == 1
-    assert cache_scope(project_id=2, key_id=1) not in shared
-    settings.RESPONSES_ISOLATION = "key"
-    assert len({cache_scope(project_id=1, key_id=key) for key in (1, 2, None)}) == 3
-
-
-# Figures
-
-
-@dataclass(kw_only=True)
-class Life:
-    """Somebody who does whatever can be done with a store, by chance."""
-
-    who: Conversationalist
-    chance: random.Random
-    running: list[RunningTurn] = field(default_factory=list)
-
-    def own(self, rows: Any) -> list[str]:
-        return list(rows.filter(project=self.who.caller.project).values_list("public_id", flat=True))
-
-    def text(self) -> str:
-        return self.chance.choice("aäß") * self.chance.randrange(1, 300)
-
-    def any_conversation(self) -> str:
-        known = self.own(Conversation.objects)
-        return self.chance.choice(known) if known else new_conversation(self.who)
-
-    def begin(self) -> None:
-        item_id = self.chance.choice(["msg_a", "msg_b", f"msg_{self.chance.random()}"])
-        options: dict[str, Any] = {"store": self.chance.random() < 0.8}
-        responses = self.own(Response.objects.filter(status="completed"))
-        if self.chance.random() < 0.5:
-            options["conversation"] = self.any_conversation()
-        elif responses:
-            options["previous_response_id"] = self.chance.choice(responses)
-        self.running.append(self.who.begin([{"role": "user", "content": self.text(), "id": item_id}], **options))
-
-    def end(self) -> None:
-        if self.running:
-            ended = self.running.pop(self.chance.randrange(len(self.running)))
-            ended.end(self.text(), status=self.chance.choice(["completed", "completed", "failed"]))
-
-    def delete(self) -> None:
-        responses = self.own(Response.objects.filter(status="completed"))
-        if responses:
-            delete_response(caller=self.who.caller, response_id=self.chance.choice(responses))
-
-    def expire(self) -> None:
-        oldest = self.own(Response.objects.filter(status="completed"))[-1:]
-        Response.objects.filter(public_id__in=oldest).update(expires_at=timezone.now())
-        expire_responses()
-        add_up_changes()
-
-    def converse(self) -> None:
-        new_conversation(self.who, *[self.text()] * self.chance.randrange(3), note=self.text())
-
-    def add_items(self) -> None:
-        request = parse_create_items({"items": [{"role": "user", "content": self.text()}]})
-        add_conversation_items(caller=self.who.caller, conversation_id=self.any_conversation(), request=request)
-
-    def delete_item(self) -> None:
-        conversation_id = self.any_conversation()
-        page = list_conversation_items(caller=self.who.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
-        if page["data"]:
-            item_id = self.chance.choice(page["data"])["id"]
-            delete_conversation_item(caller=self.who.caller, conversation_id=conversation_id, item_id=item_id)
-
-    def delete_conversation(self) -> None:
-        delete_conversation(caller=self.who.caller, conversation_id=self.any_conversation())
-
-    def step(self) -> None:
-        self.who.announce()
-        steps = (self.delete, self.expire, self.converse, self.add_items, self.delete_item, self.delete_conversation)
-        self.chance.choice((self.begin, self.begin, self.begin, self.end, self.end, *steps))()
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_the_figures_stay_true(someone: Conversationalist, settings: Any, seed: int) -> None:
-    """Whatever is made, continued, edited, deleted, expired and evicted, in any order, of several projects."""
-    chance = random.Random(seed)
-    lives = [Life(who=who, chance=chance) for who in (someone, other_project(someone))]
-    settings.RESPONSES_PROJECT_MAX_ENTRIES = 8
-    settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 5
-    for _ in range(60):
-        chance.choice(lives).step()
-        assert recorded() == true_totals()
-    for life in lives:
-        assert recorded(life.who.caller.project.pk) == true_totals(life.who.caller.project.pk)
-    add_up_changes()
-    assert StoreChange.objects.count() <= len(lives)
-    assert recorded() == true_totals()
-    for turn in Turn.objects.all():
-        before = 0 if turn.parent is None else turn.parent.history_bytes
-        assert turn.history_bytes == before + sum(item.size for item in turn.items.all())
-    delete_project(project=lives[1].who.caller.project)
-    assert recorded() == true_totals()

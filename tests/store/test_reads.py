@@ -17,12 +17,6 @@ from tests.turns import Conversationalist
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    take_counts()
-    return Conversationalist.make()
-
-
 def test_log_probabilities_come_only_when_they_are_asked_for() -> None:
     """Whatever was asked for when the response was made."""
     entry = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}

@@ -29,11 +29,6 @@ pytestmark = pytest.mark.django_db
 SIZE = 100_000
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
-
-
 def large_item(someone: Conversationalist) -> str:
     """The id of a stored item of :data:`SIZE` bytes and a few."""
     row = Response.objects.get(public_id=someone.turn("a" * SIZE))

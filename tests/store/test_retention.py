@@ -16,11 +16,6 @@ from tests.turns import Conversationalist
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
-
-
 def chain(someone: Conversationalist, length: int, previous: str | None = None) -> list[str]:
     """The ids of a chain of responses."""
     ids: list[str] = []

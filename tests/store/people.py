@@ -1,0 +1,19 @@
+"""Who uses the store in these tests."""
+
+from responses_api.caller import Caller
+from responses_api.protocol.conversations import (
+    parse_create_conversation,
+)
+from responses_api.services.create_conversation import create_conversation
+from responses_api.services.create_project import create_project
+from tests.turns import Conversationalist
+
+
+def other_project(someone: Conversationalist) -> Conversationalist:
+    """Somebody of another project, on the same worker."""
+    return Conversationalist(caller=Caller(project=create_project(name="other")), worker=someone.worker)
+
+
+def new_conversation(someone: Conversationalist, *texts: str, **metadata: str) -> str:
+    body = {"items": [{"role": "user", "content": text} for text in texts], "metadata": metadata}
+    return create_conversation(caller=someone.caller, request=parse_create_conversation(body)).public_id
