@@ -153,7 +153,7 @@ async def caller(scope: Scope) -> Caller:
     """Who asks. Raises an :class:`ApiError` when that is nobody, or can't be found out at the moment."""
     try:
         return await in_database_thread(identify, scope)
-    except Exception as error:
+    except Exception as error:  # the database is away, or a fault of ours: each has its answer
         raise as_api_error(error) from error
 
 

@@ -1,5 +1,7 @@
 """Opening stored responses for a caller who reads or continues one: counted, and noted as use, in one place."""
 
+from collections.abc import Callable
+
 from responses_api.caller import Caller
 from responses_api.counting import STORE_HITS, STORE_MISSES, count
 from responses_api.errors import NotFound, PreviousResponseNotFound
@@ -11,21 +13,18 @@ from .touch_store import touch_response
 
 def open_response(*, caller: Caller, response_id: str) -> Response:
     """The response that is read. Raises the 404 of :func:`get_response`."""
-    try:
-        row = get_response(caller=caller, response_id=response_id)
-    except NotFound:
-        count(STORE_MISSES)
-        raise
-    count(STORE_HITS)
-    touch_response(caller=caller, response_id=response_id)
-    return row
+    return _opened(get_response, caller, response_id)
 
 
 def open_previous(*, caller: Caller, response_id: str) -> Response:
     """The response that a request continues. Raises what :func:`get_previous` does."""
+    return _opened(get_previous, caller, response_id)
+
+
+def _opened(get: Callable[..., Response], caller: Caller, response_id: str) -> Response:
     try:
-        row = get_previous(caller=caller, response_id=response_id)
-    except PreviousResponseNotFound:
+        row = get(caller=caller, response_id=response_id)
+    except (NotFound, PreviousResponseNotFound):
         count(STORE_MISSES)
         raise
     count(STORE_HITS)

@@ -147,7 +147,7 @@ def observe(readers: Iterable[Waiting], found: Mapping[str, Standing], lapsed: C
                 reader.lock_out()
             else:
                 reader.observe(found[reader.public_id])
-        except Exception:
+        except Exception:  # the others must be told
             log.exception("web.reader_failed", response=reader.public_id)
 
 
