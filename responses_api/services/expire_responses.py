@@ -10,8 +10,7 @@ from responses_api.models.response import ACTIVE
 
 from .delete_conversation import expired_conversations, remove_conversations
 from .delete_response import remove_responses
-
-BATCH = 100
+from .sweep_pace import sweep_batch
 
 
 def at_once() -> None:
@@ -20,14 +19,14 @@ def at_once() -> None:
 
 def expire_responses(pause: Callable[[], None] = at_once) -> int:
     """Remove all expired responses and conversations; returns how many. ``pause`` is called after each batch."""
-    total = 0
+    total, batch = 0, sweep_batch()
     while True:
         expired = Response.objects.filter(expires_at__lte=Now()).exclude(status__in=ACTIVE)
-        keys = list(expired.order_by("expires_at").values_list("pk", flat=True)[:BATCH])
+        keys = list(expired.order_by("expires_at").values_list("pk", flat=True)[:batch])
         removed = remove_responses(keys) if keys else 0
         count(STORE_EXPIRIES, removed)
         total += removed
-        if len(keys) < BATCH:
+        if len(keys) < batch:
             break
         pause()
     return total + expire_conversations(pause)
@@ -35,13 +34,13 @@ def expire_responses(pause: Callable[[], None] = at_once) -> int:
 
 def expire_conversations(pause: Callable[[], None] = at_once) -> int:
     """Remove all expired conversations; returns how many. ``pause`` is called after each batch."""
-    total = 0
+    total, batch = 0, sweep_batch()
     while True:
-        keys = list(expired_conversations().order_by("expires_at").values_list("pk", flat=True)[:BATCH])
+        keys = list(expired_conversations().order_by("expires_at").values_list("pk", flat=True)[:batch])
         # Looked at again under its lock: a turn may have renewed one meanwhile.
         removed = remove_conversations(expired_conversations().filter(pk__in=keys), skip_locked=True)
         count(CONVERSATION_EXPIRIES, removed)
         total += removed
-        if len(keys) < BATCH or not removed:
+        if len(keys) < batch or not removed:
             return total
         pause()

@@ -1,10 +1,9 @@
 """The sweep: what is past its time goes, by one process at a time, in steps that leave the database to others between.
 
 SQLite has one writer. A sweep that went on without a pause would keep it from heartbeats and new requests; so each step
-is one short transaction, and after it the sweep sleeps for as long as the step took.
+is one short transaction, after which the sweep sleeps (`sweep_pace.py`).
 """
 
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -16,32 +15,9 @@ from .event_log import expire_event_logs
 from .expire_responses import expire_responses
 from .make_room import make_room
 from .recover_jobs import forget_silent_processes
+from .sweep_pace import CHORE, Pace, SweepStopped
 
 log = structlog.get_logger(__name__)
-
-CHORE = "sweep"
-SHORTEST_PAUSE_SECONDS = 0.005
-
-
-class SweepStopped(Exception):
-    """This process stops, or another one sweeps."""
-
-
-class Pace:
-    """Called after each step of a sweep: sleeps as long as the step took, and keeps the sweep's lease."""
-
-    def __init__(self, *, process: str, sleep: Callable[[float], bool]) -> None:
-        self._process = process
-        self._sleep = sleep
-        self._began = time.monotonic()
-
-    def __call__(self) -> None:
-        """Raises :class:`SweepStopped` when the sweep is to end here."""
-        if self._sleep(max(SHORTEST_PAUSE_SECONDS, time.monotonic() - self._began)):
-            raise SweepStopped
-        self._began = time.monotonic()
-        if not take_chore(CHORE, holder=self._process):
-            raise SweepStopped
 
 
 def sweep(*, process: str, sleep: Callable[[float], bool]) -> None:
