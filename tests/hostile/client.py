@@ -13,6 +13,10 @@ from enum import StrEnum
 
 STEP = 1 << 20
 KEPT = 4096
+RECEIVE_BYTES = 64 * 1024
+"""What the socket of a client that reads nothing takes all the same."""
+SEND_BYTES = 5 << 20
+"""More than what the server's socket takes: an answer that is smaller is in the system's hands, not in the server's."""
 
 
 class Manner(StrEnum):
@@ -69,7 +73,11 @@ def send(
     left = len(request.body) // 2 if manner is Manner.LEAVES_SENDING else 0
     received = bytearray()
     size = 0
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+    with socket.socket() as connection:
+        if manner is Manner.READS_NOTHING:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
+        connection.settimeout(10)
+        connection.connect(("127.0.0.1", port))
         connection.setblocking(False)
         while True:
             waiting = timeout - (time.monotonic() - began)
@@ -103,7 +111,8 @@ def _drained(connection: socket.socket, began: float) -> Answer:
             received += part[: KEPT - len(received)]
     head = bytes(received).partition(b"\r\n\r\n")[0]
     length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
-    return replace(_answer(received, size, began), is_held=length is not None and size >= int(length[1]) + len(head))
+    is_whole = length is not None and size >= int(length[1]) + len(head)
+    return replace(_answer(received, size, began), is_held=is_whole and size > SEND_BYTES)
 
 
 def _write(connection: socket.socket, data: list[memoryview]) -> bool:
