@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from django.conf import settings
 from django.db import connection
 from django.db.models import Exists, OuterRef
+from django.db.models.functions import Now
 
 from responses_api.caller import Caller
-from responses_api.models import Item, Response, TurnItem
+from responses_api.models import Conversation, Item, Response, TurnItem
+from responses_api.models.response import ACTIVE
 
 from .batches import batches
 
@@ -25,6 +27,7 @@ def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, Stored
     """The caller's stored items with these ids. Clients make some ids, so one may name several: the newest counts.
 
     What only background jobs with `store: false` have is there to be retrieved for a while, and not to be used again.
+    What only expired responses and conversations have may still be there, until it is swept.
     """
     found: dict[str, StoredItem] = {}
     for ids in batches(sorted(set(wire_ids))):
@@ -39,13 +42,21 @@ def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, Stored
                 keys, owner="key_id IS NULL" if caller.key is None else f"key_id = {caller.key.pk:d}"
             )
         else:
-            unstored = Response.objects.filter(store=False, turn=OuterRef("turn"))
-            passing = TurnItem.objects.filter(Exists(unstored), item__in=keys).values_list("item", flat=True)
-            suspects = sorted(set(passing))
+            suspects = keys
+            if keys and not something_expired(caller):
+                unstored = Response.objects.filter(store=False, turn=OuterRef("turn"))
+                passing = TurnItem.objects.filter(Exists(unstored), item__in=keys).values_list("item", flat=True)
+                suspects = sorted(set(passing))
             usable = set(keys).difference(suspects)
             usable |= in_own_histories(suspects, owner=f"project_id = {caller.project.pk:d}")
         found |= {wire_id: StoredItem(key, size) for key, wire_id, size in rows if key in usable}
     return found
+
+
+def something_expired(caller: Caller) -> bool:
+    """Whether the project has anything whose time is over and that is not swept yet."""
+    over = {"project": caller.project, "expires_at__lte": Now()}
+    return Response.objects.filter(**over).exists() or Conversation.objects.filter(**over).exists()
 
 
 # An item has no key: whoever has a response or a conversation whose history it is in may see it.
@@ -57,17 +68,32 @@ IN_OWN_HISTORIES = """
     )
     SELECT DISTINCT item_id FROM holding
     WHERE EXISTS (
-        SELECT 1 FROM responses_api_response own WHERE own.turn_id = holding.turn_id AND own.store AND own.{owner}
+        SELECT 1 FROM responses_api_response own
+        WHERE own.turn_id = holding.turn_id AND own.store AND own.{owner}
+        AND (own.expires_at IS NULL OR own.expires_at > {now})
     )
-    OR EXISTS (SELECT 1 FROM responses_api_conversation own WHERE own.turn_id = holding.turn_id AND own.{owner})
+    OR EXISTS (
+        SELECT 1 FROM responses_api_conversation own WHERE own.turn_id = holding.turn_id AND own.{owner}
+        AND (
+            own.expires_at IS NULL OR own.expires_at > {now} OR EXISTS (
+                SELECT 1 FROM responses_api_response job WHERE job.conversation_id = own.id AND job.status IN ({active})
+            )
+        )
+    )
 """
+NOW = {"postgresql": "STATEMENT_TIMESTAMP()", "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"}
+"""The database's clock, in the form in which it keeps dates (as Django's ``Now``)."""
 
 
 def in_own_histories(items: Sequence[int], *, owner: str) -> set[int]:
     """Those of these items that stored responses and conversations have in their histories, of whom ``owner`` says."""
     found: set[int] = set()
+    active = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
     with connection.cursor() as cursor:
         for some in batches(items):
-            cursor.execute(IN_OWN_HISTORIES.format(items=", ".join(["%s"] * len(some)), owner=owner), some)
+            statement = IN_OWN_HISTORIES.format(
+                items=", ".join(["%s"] * len(some)), owner=owner, now=NOW[connection.vendor], active=active
+            )
+            cursor.execute(statement, some)
             found |= {item for (item,) in cursor.fetchall()}
     return found

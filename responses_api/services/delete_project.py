@@ -1,5 +1,7 @@
 """Deleting a project with all that belongs to it."""
 
+from dataclasses import dataclass
+
 from django.db import transaction
 
 from responses_api import bus
@@ -19,6 +21,7 @@ from responses_api.models import (
 from responses_api.models.response import ACTIVE
 
 from .forget_owner import forget_owners
+from .transaction_locks import again_when_deadlocked
 from .write_ahead_log import note_removal
 
 
@@ -27,10 +30,24 @@ def delete_project(*, project: Project) -> None:
 
     Its running jobs are told to stop; whatever they write afterwards is refused, since their rows are gone.
     """
+    removed = again_when_deadlocked(lambda: _remove(project))
+    for pk, worker in removed.running:
+        bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": pk})
+    forget_owners(project_id=project.pk, key_ids=removed.key_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    running: list[tuple[int, str]]
+    """Responses, by their primary keys, and the workers that have them."""
+    key_ids: list[int]
+
+
+def _remove(project: Project) -> _Removed:
     with transaction.atomic():
         # Whoever adds to the project holds a share of this row's lock, so nothing appears while we delete.
         if Project.objects.select_for_update().filter(pk=project.pk).first() is None:
-            return
+            return _Removed([], [])
         responses = Response.objects.filter(project=project)
         key_ids = list(ApiKey.objects.filter(project=project).values_list("pk", flat=True))
         running = list(responses.filter(status__in=ACTIVE).exclude(worker="").values_list("pk", "worker"))
@@ -50,6 +67,4 @@ def delete_project(*, project: Project) -> None:
         ):
             rows._raw_delete(rows.db)
         Project.objects.filter(pk=project.pk).delete()
-    for pk, worker in running:
-        bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": pk})
-    forget_owners(project_id=project.pk, key_ids=key_ids)
+    return _Removed(running, key_ids)

@@ -4,9 +4,13 @@ PostgreSQL's transactions run side by side, so a look and the write that depends
 begin with the lock of the whole database (`transaction_mode`), and need no other.
 """
 
+from collections.abc import Callable
 from enum import IntEnum
+from typing import TypeVar
 
-from django.db import connection
+from django.db import OperationalError, connection
+
+T = TypeVar("T")
 
 NAMESPACE = 0x6D6C78
 """The first half of an advisory lock's name: that of this program."""
@@ -41,3 +45,22 @@ def lock_statement(lock: Lock, *, shared: bool = False) -> str:
     assert connection.in_atomic_block
     function = "pg_advisory_xact_lock_shared" if shared else "pg_advisory_xact_lock"
     return f"SELECT {function}({NAMESPACE}, {lock:d});"
+
+
+DEADLOCK_DETECTED = "40P01"
+"""PostgreSQL's error class, https://www.postgresql.org/docs/current/errcodes-appendix.html"""
+DEADLOCK_TRIES = 5
+
+
+def again_when_deadlocked(transact: Callable[[], T]) -> T:
+    """What this transaction gives, begun anew when PostgreSQL ends it in favour of another that it stood against.
+
+    For transactions that touch more rows than can be locked in an order agreed with all others.
+    """
+    for _ in range(DEADLOCK_TRIES - 1):
+        try:
+            return transact()
+        except OperationalError as error:
+            if getattr(error.__cause__, "sqlstate", None) != DEADLOCK_DETECTED:
+                raise
+    return transact()

@@ -7,8 +7,11 @@ import pytest
 from django.db.models.functions import Now
 
 from responses_api.errors import NotFound, PreviousResponseNotFound
-from responses_api.models import Item, Response, Turn, TurnItem, UsageRecord
+from responses_api.models import Conversation, Item, Response, Turn, TurnItem, UsageRecord
+from responses_api.protocol.conversations import parse_create_conversation
+from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response
+from responses_api.services.create_conversation import create_conversation
 from responses_api.services.delete_response import delete_response
 from responses_api.services.expire_responses import expire_responses
 from tests.turns import Conversationalist
@@ -38,6 +41,27 @@ def test_an_expired_response_is_unknown_at_once(someone: Conversationalist) -> N
         get_response(caller=someone.caller, response_id=response_id)
     with pytest.raises(PreviousResponseNotFound):
         get_previous(caller=someone.caller, response_id=response_id)
+
+
+def test_items_of_expired_histories_are_unknown_at_once(someone: Conversationalist) -> None:
+    """Before the sweep too, by reference; those that something else still has are not."""
+
+    def said(item_id: str) -> list[dict[str, Any]]:
+        return [{"role": "user", "content": "x", "id": item_id}]
+
+    shared, gone = someone.begin(said("msg_shared")).end(), someone.begin(said("msg_gone")).end()
+    kept = someone.begin(said("msg_kept"), previous_response_id=shared).end()
+    told = [
+        create_conversation(caller=someone.caller, request=parse_create_conversation({"items": said(item_id)})).pk
+        for item_id in ("msg_old", "msg_told")
+    ]
+    wanted = ["msg_shared", "msg_gone", "msg_kept", "msg_old", "msg_told"]
+    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == sorted(wanted)
+    expire(shared, gone)
+    Conversation.objects.filter(pk=told[0]).update(expires_at=Now() - timedelta(seconds=1))
+    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == ["msg_kept", "msg_shared", "msg_told"]
+    expire(kept)
+    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == ["msg_told"]
 
 
 def test_a_whole_chain_expires_to_nothing(someone: Conversationalist) -> None:
