@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from responses_api.services.dispatch import JOB_TASK, TASK
+from responses_api.services.jobs.dispatch import JOB_TASK, TASK
 from responses_api.worker.process import current_worker
 
 

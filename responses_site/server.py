@@ -20,10 +20,10 @@ from django.db import Error as DatabaseError
 from twisted.internet import defer, reactor
 from twisted.internet.error import CannotListenError
 
-from responses_api.services.answer_create import readers_gone
-from responses_api.services.database_threads import in_database_thread
-from responses_api.services.publish_counts import publish_counts
-from responses_api.services.web_process import web_process
+from responses_api.database.threads import in_database_thread
+from responses_api.readers.answer_create import readers_gone
+from responses_api.readers.web_process import web_process
+from responses_api.services.processes.publish_counts import publish_counts
 
 from .connections import Connections
 from .http_channel import SERVER_NAME, Channel

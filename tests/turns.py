@@ -18,12 +18,12 @@ from responses_api.protocol import parse_create
 from responses_api.selectors import history
 from responses_api.selectors.history import history_payloads
 from responses_api.selectors.models import forget_fleet, live_fleet
-from responses_api.services.announce_process import Announcement, announce_process
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.finish_response import Ending, finish_response
-from responses_api.services.leases import Lease, claim_responses
-from responses_api.services.prepare_generation import Prepared, prepare_generation
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.finish_response import Ending, finish_response
+from responses_api.services.jobs.leases import Lease, claim_responses
+from responses_api.services.processes.announce_process import Announcement, announce_process
+from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
 
 MODEL = "scripted"
 INFO = ModelInfo(name=MODEL, digest="test", context_length=1 << 30, vocab_size=VOCAB_SIZE)

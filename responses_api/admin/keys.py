@@ -17,9 +17,9 @@ from django.utils.safestring import SafeString
 
 from responses_api.models import ApiKey, Project, User
 from responses_api.selectors.models import live_fleet
-from responses_api.services.create_key import create_key, revoke_key
-from responses_api.services.delete_key import delete_keys
-from responses_api.services.edit_key import edit_key
+from responses_api.services.accounts.create_key import create_key, revoke_key
+from responses_api.services.accounts.delete_key import delete_keys
+from responses_api.services.accounts.edit_key import edit_key
 from responses_api.web.front_page import base_url_of, example_model
 from responses_api.web.quickstart import quickstart
 

@@ -11,9 +11,9 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
 from responses_api.models import ApiKey, Item, Project, Response, UsageRecord
-from responses_api.services.create_project import create_project
-from responses_api.services.delete_project import delete_project
-from responses_api.services.edit_project import edit_project
+from responses_api.services.accounts.create_project import create_project
+from responses_api.services.accounts.delete_project import delete_project
+from responses_api.services.accounts.edit_project import edit_project
 
 from .deletion import DeletedByServices
 from .display import code

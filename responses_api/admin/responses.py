@@ -13,8 +13,8 @@ from responses_api.caller import Caller
 from responses_api.errors import ApiError
 from responses_api.models import Response, Status
 from responses_api.models.response import ACTIVE
-from responses_api.services.cancel_response import request_cancellation
-from responses_api.services.delete_response import remove_responses
+from responses_api.services.jobs.cancel_response import request_cancellation
+from responses_api.services.store.delete_response import remove_responses
 
 from .deletion import AT_ONCE, DeletedByServices
 from .display import NOTHING, badge, moment, origin_of, two_lines

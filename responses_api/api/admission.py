@@ -7,11 +7,11 @@ from responses_api.caller import Caller
 from responses_api.models import Response
 from responses_api.protocol import parse_create
 from responses_api.protocol.compaction import parse_compact
-from responses_api.services.answer_create import Admission
-from responses_api.services.authenticate import authenticate
-from responses_api.services.create_compaction import create_compaction
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.web_process import web_process
+from responses_api.readers.answer_create import Admission
+from responses_api.readers.web_process import web_process
+from responses_api.services.accounts.authenticate import authenticate
+from responses_api.services.admission.create_compaction import create_compaction
+from responses_api.services.admission.create_response import create_response, new_response_id
 
 from .origin import is_foreign_page, is_forwarded
 from .request_scope import CALLER, Scope, forget_body, header, payload

@@ -20,13 +20,13 @@ from responses_api.selectors.conversations import (
     list_conversation_items,
     wire_conversation,
 )
-from responses_api.services.assemble_history import assembling
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.edit_conversation import edit_conversation
-from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
-from responses_api.services.show_items import shown_items
-from responses_api.services.touch_store import touch_conversation
+from responses_api.services.prompts.assemble_history import assembling
+from responses_api.services.prompts.show_items import shown_items
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.edit_conversation import edit_conversation
+from responses_api.services.store.edit_conversation_items import add_conversation_items, delete_conversation_item
+from responses_api.services.store.touch_store import touch_conversation
 
 from .endpoint import Endpoint
 from .request_scope import payload

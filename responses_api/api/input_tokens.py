@@ -5,7 +5,7 @@ from django.db import connection
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.services.count_input_tokens import count_input_tokens
+from responses_api.services.admission.count_input_tokens import count_input_tokens
 
 from .conversations import body
 from .endpoint import Endpoint

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from responses_api import counting
 from responses_api.models import Status
 from responses_api.selectors.server_status import ServerStatus, server_status
-from responses_api.services.publish_counts import publish_counts
+from responses_api.services.processes.publish_counts import publish_counts
 
 from .endpoint import Endpoint
 from .metrics_text import metrics_text

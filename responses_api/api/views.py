@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from responses_api.caller import Caller
+from responses_api.database.threads import in_admission_thread
 from responses_api.protocol import (
     deleted_response,
     model_list,
@@ -16,16 +17,15 @@ from responses_api.protocol import (
     parse_retrieve_query,
     refuse_query,
 )
+from responses_api.readers.answer_create import Admission, running_response
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.models import get_model, list_models
 from responses_api.selectors.responses import wire_response
-from responses_api.services.answer_create import Admission, running_response
-from responses_api.services.assemble_history import assembling
-from responses_api.services.cancel_response import cancel_response
-from responses_api.services.database_threads import in_admission_thread
-from responses_api.services.delete_response import delete_response
-from responses_api.services.open_response import open_response
-from responses_api.services.show_items import shown_items
+from responses_api.services.jobs.cancel_response import cancel_response
+from responses_api.services.prompts.assemble_history import assembling
+from responses_api.services.prompts.show_items import shown_items
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.open_response import open_response
 
 from .admission import admission, job_admission, wants_job
 from .endpoint import Endpoint

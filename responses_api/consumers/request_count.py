@@ -10,8 +10,8 @@ from django.db import Error as DatabaseError
 from responses_api.api.request_scope import Scope
 from responses_api.api.urls import endpoints
 from responses_api.counting import REQUESTS, count
-from responses_api.services.database_threads import in_database_thread
-from responses_api.services.publish_counts import publish_counts
+from responses_api.database.threads import in_database_thread
+from responses_api.services.processes.publish_counts import publish_counts
 
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 

@@ -32,9 +32,9 @@ from responses_api.api.request_scope import (
 )
 from responses_api.api.views import ResponsesView, ResponseView
 from responses_api.caller import Caller
+from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, InvalidRequest
 from responses_api.ids import new_id
-from responses_api.services.database_threads import in_database_thread
 
 from .bodies import (
     ClientLeft,

@@ -12,13 +12,13 @@ from responses_api.api.admission import admission, caller_of, job_admission, wan
 from responses_api.api.exceptions import as_api_error
 from responses_api.api.request_scope import PAYLOAD, query_pairs
 from responses_api.caller import Caller
+from responses_api.database.threads import in_admission_thread, in_database_thread
 from responses_api.models import Response
 from responses_api.protocol import parse_retrieve_query
-from responses_api.services.answer_create import running_response
-from responses_api.services.create_response import new_response_id
-from responses_api.services.database_threads import in_admission_thread, in_database_thread
-from responses_api.services.follow_job import ReadingStopped, job_to_stream, place_to_read, reading, refuse_stream
-from responses_api.services.follow_response import Follower
+from responses_api.readers.answer_create import running_response
+from responses_api.readers.follow_job import ReadingStopped, job_to_stream, place_to_read, reading, refuse_stream
+from responses_api.readers.follow_response import Follower
+from responses_api.services.admission.create_response import new_response_id
 from responses_api.streaming import DONE, PING, EncodedEvent, frame
 
 from .bodies import client_left

@@ -9,8 +9,8 @@ class StoreChange(models.Model):
     """What one transaction brought into the store or took out of it; the sum of all rows is what the store holds.
 
     Rows, not one total a project, so that those who store at the same time don't wait for each other. The sweep adds
-    them up (`services/store_changes.py`). An item counts once: as its conversation's while a conversation has it, else
-    as the responses'.
+    them up (`services/store/store_changes.py`). An item counts once: as its conversation's while a conversation has it,
+    else as the responses'.
     """
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")

@@ -1,0 +1,1 @@
+"""What the application does, one write path per module, in packages by concern that import one way."""

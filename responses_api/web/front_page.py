@@ -7,7 +7,7 @@ from django.shortcuts import render
 from responses_api.api.origin import names_a_proxy
 from responses_api.models import User
 from responses_api.selectors.models import Fleet, live_fleet
-from responses_api.services.authenticate import is_open
+from responses_api.services.accounts.authenticate import is_open
 
 from .quickstart import quickstart
 from .reading import read_only

@@ -15,7 +15,7 @@ from django.db import Error as DatabaseError
 
 from inference.types import ModelError
 from responses_api.management.progress import ProgressBars
-from responses_api.services.check_secret import WrongSecret, check_secret
+from responses_api.services.processes.check_secret import WrongSecret, check_secret
 
 from .process import current_worker
 from .runtime import GenerationWorker

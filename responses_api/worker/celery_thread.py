@@ -6,7 +6,7 @@ from celery import Celery
 from celery.worker import WorkController
 from celery.worker import state as worker_state
 
-from responses_api.services.dispatch import TASK
+from responses_api.services.jobs.dispatch import TASK
 
 STOP_SECONDS = 10
 

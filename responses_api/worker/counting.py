@@ -9,16 +9,16 @@ import structlog
 
 from responses_api import bus
 from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
+from responses_api.interruptions import Interrupted
 from responses_api.protocol import parse_create
 from responses_api.protocol.json_reader import read_stored
 from responses_api.selectors.history import history_items, history_size
-from responses_api.services.assemble_history import assembling
-from responses_api.services.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
-from responses_api.services.database_threads import with_fresh_connection
-from responses_api.services.interruptions import Interrupted
-from responses_api.services.reasoning_echo import echo_scope
-from responses_api.services.render_prompt import count_prompt
+from responses_api.services.admission.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
+from responses_api.services.prompts.assemble_history import assembling
+from responses_api.services.prompts.reasoning_echo import echo_scope
+from responses_api.services.prompts.render_prompt import count_prompt
 
 from .hosted_models import ModelHost
 

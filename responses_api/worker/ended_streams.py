@@ -4,7 +4,7 @@ import threading
 import time
 from collections import OrderedDict
 
-from responses_api.services.told_events import ToldEvents
+from responses_api.worker.generation.told_events import ToldEvents
 
 KEPT_BYTES = 16 << 20
 """Of all that have ended, in the memory of this process."""

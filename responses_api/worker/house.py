@@ -5,17 +5,17 @@ from typing import Protocol
 import structlog
 from django.conf import settings
 
+from responses_api.database.threads import with_fresh_connection
+from responses_api.database.write_ahead_log import empty_write_ahead_log
 from responses_api.models import Process
-from responses_api.services.announce_process import Announcement, announce_models, announce_process
-from responses_api.services.database_threads import with_fresh_connection
-from responses_api.services.dispatch import wake_workers
-from responses_api.services.leases import renew_leases
-from responses_api.services.periodic import HEARTBEATS_A_LEASE, Periodic
-from responses_api.services.publish_counts import publish_counts
-from responses_api.services.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
-from responses_api.services.run_generation import Generation
-from responses_api.services.sweep import sweep
-from responses_api.services.write_ahead_log import empty_write_ahead_log
+from responses_api.services.jobs.dispatch import wake_workers
+from responses_api.services.jobs.leases import renew_leases
+from responses_api.services.jobs.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
+from responses_api.services.processes.announce_process import Announcement, announce_models, announce_process
+from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
+from responses_api.services.processes.publish_counts import publish_counts
+from responses_api.services.processes.sweep import sweep
+from responses_api.worker.generation.run_generation import Generation
 
 from .ended_streams import EndedStreams
 from .hosted_models import ModelHost

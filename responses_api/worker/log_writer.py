@@ -8,10 +8,10 @@ import structlog
 from django.db import InterfaceError, OperationalError
 
 from inference.types import Chunk
+from responses_api.database.threads import with_fresh_connection
 from responses_api.models import EventBatch
-from responses_api.services.database_threads import with_fresh_connection
-from responses_api.services.event_log import Flush, LogCursor, append_batches
-from responses_api.services.leases import Lease
+from responses_api.services.jobs.event_log import Flush, LogCursor, append_batches
+from responses_api.services.jobs.leases import Lease
 from responses_api.streaming import EncodedEvent
 
 log = structlog.get_logger(__name__)

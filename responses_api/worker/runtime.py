@@ -16,21 +16,21 @@ from django.db import Error as DatabaseError
 from inference.types import Chunk, Finish, GenerationRequest, ModelError
 from responses_api import bus
 from responses_api.caller import cache_scope
+from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.ids import new_id
+from responses_api.interruptions import Interrupted
 from responses_api.models import Response
 from responses_api.selectors.history import history_size
-from responses_api.services.announce_process import forget_process
-from responses_api.services.database_threads import with_fresh_connection
-from responses_api.services.end_job import tell_readers
-from responses_api.services.event_log import LogCursor
-from responses_api.services.interruptions import Interrupted
-from responses_api.services.leases import Lease, claim_responses
-from responses_api.services.prepare_generation import Compacting, prepare_generation
-from responses_api.services.reasoning_echo import reasoning_echo
-from responses_api.services.run_generation import Generation
-from responses_api.services.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
+from responses_api.services.jobs.end_job import tell_readers
+from responses_api.services.jobs.event_log import LogCursor
+from responses_api.services.jobs.leases import Lease, claim_responses
+from responses_api.services.processes.announce_process import forget_process
+from responses_api.services.prompts.reasoning_echo import reasoning_echo
 from responses_api.streaming import EncodedEvent
+from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
 
 from .counting import HEAVY_BYTES, Counter
 from .ended_streams import EndedStreams

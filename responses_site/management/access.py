@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.management.base import CommandError
 
 from responses_api.models import ApiKey
-from responses_api.services.authenticate import is_open
-from responses_api.services.check_secret import WrongSecret, check_secret
+from responses_api.services.accounts.authenticate import is_open
+from responses_api.services.processes.check_secret import WrongSecret, check_secret
 
 
 def refuse_without_key() -> None:

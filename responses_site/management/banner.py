@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import connection
 
 from responses_api.models import User
-from responses_api.services.authenticate import is_open
+from responses_api.services.accounts.authenticate import is_open
 from responses_api.web.quickstart import quickstart
 
 

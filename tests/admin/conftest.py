@@ -7,7 +7,7 @@ from django.test import Client
 
 from responses_api.models import Project, User
 from responses_api.selectors.models import forget_fleet
-from responses_api.services.create_administrator import create_administrator
+from responses_api.services.accounts.create_administrator import create_administrator
 from tests.admin.rows import make_project
 
 PASSWORD = "correct horse 9"

@@ -8,10 +8,10 @@ from django.utils import timezone
 from responses_api.ids import new_id
 from responses_api.models import ApiKey, Process, Project, Response, UsageRecord
 from responses_api.protocol import initial_response, parse_create, sent_items
-from responses_api.services.announce_process import Announcement, announce_models, announce_process
-from responses_api.services.create_project import create_project
-from responses_api.services.finish_response import Ending, finish_response
-from responses_api.services.leases import Lease
+from responses_api.services.accounts.create_project import create_project
+from responses_api.services.jobs.finish_response import Ending, finish_response
+from responses_api.services.jobs.leases import Lease
+from responses_api.services.processes.announce_process import Announcement, announce_models, announce_process
 
 MODEL = "scripted"
 WORKER = "worker_test"

@@ -10,8 +10,8 @@ from playwright.async_api import ConsoleMessage, Dialog, Page, async_playwright,
 from pytest_django.live_server_helper import LiveServer
 
 from responses_api.models import ApiKey
-from responses_api.services.authenticate import authenticate
-from responses_api.services.create_administrator import create_administrator
+from responses_api.services.accounts.authenticate import authenticate
+from responses_api.services.accounts.create_administrator import create_administrator
 from tests.admin.conftest import PASSWORD
 from tests.admin.rows import make_project, make_response, make_worker
 

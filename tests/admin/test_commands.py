@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from responses_api.models import ApiKey, Project, User
-from responses_api.services.authenticate import authenticate
+from responses_api.services.accounts.authenticate import authenticate
 from tests.admin.rows import make_project
 
 pytestmark = pytest.mark.django_db

@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from responses_api.errors import AuthenticationFailed
 from responses_api.models import ApiKey, Project, User
-from responses_api.services.authenticate import authenticate
-from responses_api.services.create_key import create_key, revoke_key
+from responses_api.services.accounts.authenticate import authenticate
+from responses_api.services.accounts.create_key import create_key, revoke_key
 
 ADD = "/admin/responses_api/apikey/add/"
 LIST = "/admin/responses_api/apikey/"

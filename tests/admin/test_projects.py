@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from responses_api import bus
 from responses_api.models import ApiKey, Item, Project, Response, Turn, TurnItem, UsageRecord, User
-from responses_api.services import forget_owner
-from responses_api.services.create_key import create_key
-from responses_api.services.delete_project import delete_project
+from responses_api.services.accounts import forget_owner
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.accounts.delete_project import delete_project
 from tests.admin.rows import answer, make_project, make_response, start_response
 
 KINDS = (ApiKey, Item, Response, Turn, TurnItem, UsageRecord)

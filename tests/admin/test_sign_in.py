@@ -9,7 +9,7 @@ from django.test import Client, RequestFactory
 
 from responses_api.admin import sign_in
 from responses_api.models import User
-from responses_api.services.create_administrator import create_administrator
+from responses_api.services.accounts.create_administrator import create_administrator
 
 from .conftest import PASSWORD
 

@@ -14,9 +14,9 @@ from django.utils import timezone
 from responses_api.api.urls import urlpatterns
 from responses_api.consumers.bodies import bodies
 from responses_api.models import ApiKey, Project
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_key import create_key, revoke_key
-from responses_api.services.delete_key import delete_keys
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key, revoke_key
+from responses_api.services.accounts.delete_key import delete_keys
 from responses_site.asgi import application
 from responses_site.env import Environment
 

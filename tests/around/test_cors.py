@@ -6,8 +6,8 @@ import httpx
 import pytest
 from asgiref.sync import sync_to_async
 
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_key import create_key
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key
 
 from .doors import browser
 

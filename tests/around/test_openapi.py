@@ -16,8 +16,8 @@ from responses_api.api import urls
 from responses_api.api.openapi import openapi_document
 from responses_api.errors import InvalidRequest
 from responses_api.protocol import initial_response, parse_create
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_key import create_key
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key
 from responses_site.setting_kinds import BASE_DIR
 
 CLIENTS = json.loads((Path(__file__).parents[1] / "protocol" / "client_bodies.json").read_text())

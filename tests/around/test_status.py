@@ -18,17 +18,17 @@ from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TO
 from responses_api.errors import NotFound
 from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
 from responses_api.protocol import parse_create
-from responses_api.services import publish_counts as publishing
-from responses_api.services.announce_process import Announcement, announce_process, forget_process
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_key import create_key
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.delete_response import delete_response
-from responses_api.services.end_job import end_unheld
-from responses_api.services.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
-from responses_api.services.expire_responses import expire_responses
-from responses_api.services.open_response import open_response
-from responses_api.services.publish_counts import publish_counts
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.end_job import end_unheld
+from responses_api.services.jobs.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
+from responses_api.services.processes import publish_counts as publishing
+from responses_api.services.processes.announce_process import Announcement, announce_process, forget_process
+from responses_api.services.processes.expire_responses import expire_responses
+from responses_api.services.processes.publish_counts import publish_counts
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.open_response import open_response
 from tests.admin.rows import make_project, start_response
 from tests.turns import MODEL, Conversationalist
 

@@ -21,13 +21,13 @@ from responses_api.selectors.conversations import (
     list_conversation_items,
     wire_conversation,
 )
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_project import delete_project
-from responses_api.services.edit_conversation import edit_conversation
-from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
-from responses_api.services.expire_responses import expire_responses
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.delete_project import delete_project
+from responses_api.services.processes.expire_responses import expire_responses
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.edit_conversation import edit_conversation
+from responses_api.services.store.edit_conversation_items import add_conversation_items, delete_conversation_item
 
 pytestmark = pytest.mark.django_db
 

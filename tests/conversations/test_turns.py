@@ -18,13 +18,13 @@ from responses_api.selectors.history import used_ids
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_response, wire_response
-from responses_api.services.cancel_response import abandon_response
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_response import delete_response
-from responses_api.services.edit_conversation_items import delete_conversation_item
-from responses_api.services.expire_responses import expire_conversations
-from responses_api.services.recover_jobs import recover_jobs
+from responses_api.services.jobs.cancel_response import abandon_response
+from responses_api.services.jobs.recover_jobs import recover_jobs
+from responses_api.services.processes.expire_responses import expire_conversations
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.edit_conversation_items import delete_conversation_item
 from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from typing import Any
 
 from celery import Celery
 
-from responses_api.services.dispatch import JOB_TASK
+from responses_api.services.jobs.dispatch import JOB_TASK
 
 from .cases import Case
 from .kill import happens, kill_at_random, race

@@ -41,15 +41,15 @@ from responses_api.protocol.conversations import parse_create_conversation  # no
 from responses_api.selectors.conversations import list_conversation_items  # noqa: E402
 from responses_api.selectors.input_items import list_input_items  # noqa: E402
 from responses_api.selectors.responses import get_response, wire_response  # noqa: E402
-from responses_api.services.cancel_response import abandon_response  # noqa: E402
-from responses_api.services.create_conversation import create_conversation  # noqa: E402
-from responses_api.services.delete_conversation import delete_conversation  # noqa: E402
-from responses_api.services.delete_key import delete_keys  # noqa: E402
-from responses_api.services.delete_project import delete_project  # noqa: E402
-from responses_api.services.delete_response import delete_response  # noqa: E402
-from responses_api.services.edit_conversation_items import delete_conversation_item  # noqa: E402
-from responses_api.services.expire_responses import expire_responses  # noqa: E402
-from responses_api.services.recover_jobs import recover_jobs  # noqa: E402
+from responses_api.services.accounts.delete_key import delete_keys  # noqa: E402
+from responses_api.services.accounts.delete_project import delete_project  # noqa: E402
+from responses_api.services.jobs.cancel_response import abandon_response  # noqa: E402
+from responses_api.services.jobs.recover_jobs import recover_jobs  # noqa: E402
+from responses_api.services.processes.expire_responses import expire_responses  # noqa: E402
+from responses_api.services.store.create_conversation import create_conversation  # noqa: E402
+from responses_api.services.store.delete_conversation import delete_conversation  # noqa: E402
+from responses_api.services.store.delete_response import delete_response  # noqa: E402
+from responses_api.services.store.edit_conversation_items import delete_conversation_item  # noqa: E402
 from tests.totals import recorded, true_totals  # noqa: E402
 from tests.turns import Conversationalist  # noqa: E402
 

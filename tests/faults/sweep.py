@@ -23,7 +23,7 @@ SLOWER = 3.0
 FILL = """
 from django.db.models.functions import Now
 from responses_api.models import Item, Project, Response, Turn, TurnItem
-from responses_api.services.authenticate import default_project
+from responses_api.services.accounts.authenticate import default_project
 project = default_project()
 body = '{"id": "resp_x", "object": "response", "status": "completed"}'
 for start in range(%(first)d, %(last)d, 500):

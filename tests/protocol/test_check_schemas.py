@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from responses_api.errors import InvalidRequest, InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.protocol.json_schema import enforceable_part
-from responses_api.services.check_schemas import check_schemas
+from responses_api.services.admission.check_schemas import check_schemas
 from tests.protocol.test_create_properties import JSON
 from tests.protocol.test_json_schema import nested
 
@@ -140,7 +140,7 @@ def test_all_tools_together_have_a_limit(monkeypatch: Any) -> None:
     tools = [{**function(wide), "name": f"f{number}"} for number in range(21)]
     look(*tools[:20])
     assert fault(*tools) == "tools"
-    monkeypatch.setattr("responses_api.services.check_schemas.MOST_BYTES", 20)
+    monkeypatch.setattr("responses_api.services.admission.check_schemas.MOST_BYTES", 20)
     assert fault(function(STRICT)) == "tools"
 
 

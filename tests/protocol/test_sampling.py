@@ -7,7 +7,7 @@ import pytest
 from inference.types import Sampling
 from responses_api.errors import ApiError, InvalidValue
 from responses_api.protocol import parse_create
-from responses_api.services.read_sampling import read_sampling
+from responses_api.worker.generation.read_sampling import read_sampling
 
 FAULTS: list[tuple[dict[str, Any], str]] = [
     ({"stop": ""}, "stop"),

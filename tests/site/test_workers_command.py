@@ -10,7 +10,7 @@ from django.core.management import call_command
 from django.db.models.functions import Now
 
 from responses_api.models import Process
-from responses_api.services.announce_process import Announcement, announce_process
+from responses_api.services.processes.announce_process import Announcement, announce_process
 from tests.admin.rows import make_project, make_worker, start_response
 
 pytestmark = pytest.mark.django_db

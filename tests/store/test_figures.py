@@ -13,12 +13,12 @@ from responses_api.protocol.conversations import (
     parse_create_items,
 )
 from responses_api.selectors.conversations import list_conversation_items
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_project import delete_project
-from responses_api.services.delete_response import delete_response
-from responses_api.services.edit_conversation_items import add_conversation_items, delete_conversation_item
-from responses_api.services.expire_responses import expire_responses
-from responses_api.services.store_changes import add_up_changes
+from responses_api.services.accounts.delete_project import delete_project
+from responses_api.services.processes.expire_responses import expire_responses
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.edit_conversation_items import add_conversation_items, delete_conversation_item
+from responses_api.services.store.store_changes import add_up_changes
 from tests.totals import recorded, true_totals
 from tests.turns import Conversationalist, RunningTurn
 

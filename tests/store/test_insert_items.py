@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from responses_api.models import StoreChange, TurnItem
-from responses_api.services.authenticate import default_project
-from responses_api.services.turns import repeat_turn, write_turn
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.store.turns import repeat_turn, write_turn
 
 MANY = 3000
 STATEMENTS = 5

@@ -15,11 +15,11 @@ from responses_api.protocol.conversations import (
 from responses_api.selectors.conversations import get_conversation
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_response
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.create_key import create_key
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_response import delete_response
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.delete_response import delete_response
 from tests.turns import Conversationalist
 
 from .people import new_conversation

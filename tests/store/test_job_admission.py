@@ -7,7 +7,7 @@ import pytest
 from responses_api.errors import ApiError
 from responses_api.models import EventBatch, Response
 from responses_api.protocol import parse_create
-from responses_api.services.create_response import create_response, new_response_id
+from responses_api.services.admission.create_response import create_response, new_response_id
 from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db

@@ -14,12 +14,11 @@ from responses_api.models.response import ACTIVE
 from responses_api.protocol import parse_create
 from responses_api.protocol.conversations import parse_create_conversation
 from responses_api.selectors.responses import wire_response
-from responses_api.services.cancel_response import request_cancellation
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.delete_project import delete_project
-from responses_api.services.end_job import end_unheld
-from responses_api.services.event_log import (
+from responses_api.services.accounts.delete_project import delete_project
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.cancel_response import request_cancellation
+from responses_api.services.jobs.end_job import end_unheld
+from responses_api.services.jobs.event_log import (
     Flush,
     LogCursor,
     all_batches,
@@ -30,9 +29,10 @@ from responses_api.services.event_log import (
     read_page,
     stream_is_kept,
 )
-from responses_api.services.expire_responses import expire_conversations
-from responses_api.services.leases import Lease, claim_responses, release_lease
-from responses_api.services.recover_jobs import recover_background_jobs
+from responses_api.services.jobs.leases import Lease, claim_responses, release_lease
+from responses_api.services.jobs.recover_jobs import recover_background_jobs
+from responses_api.services.processes.expire_responses import expire_conversations
+from responses_api.services.store.create_conversation import create_conversation
 from responses_api.streaming import ResponseBuilder, encode_event
 from tests.streaming.streams import check_grammar
 from tests.turns import MODEL, Conversationalist

@@ -9,15 +9,15 @@ from inference.scripted_tokenizer import ScriptedTokenizer
 from responses_api.caller import Caller
 from responses_api.models import Process, Response, UsageRecord
 from responses_api.protocol import parse_create
-from responses_api.services.announce_process import Announcement, announce_process
-from responses_api.services.cancel_response import abandon_response
-from responses_api.services.create_key import create_key
-from responses_api.services.create_project import create_project
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.finish_response import Ending, finish_response
-from responses_api.services.leases import Lease, claim_responses, renew_leases
-from responses_api.services.prepare_generation import Prepared, prepare_generation
-from responses_api.services.recover_jobs import orphaned_jobs, recover_jobs
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.accounts.create_project import create_project
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.cancel_response import abandon_response
+from responses_api.services.jobs.finish_response import Ending, finish_response
+from responses_api.services.jobs.leases import Lease, claim_responses, renew_leases
+from responses_api.services.jobs.recover_jobs import orphaned_jobs, recover_jobs
+from responses_api.services.processes.announce_process import Announcement, announce_process
+from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
 from tests.turns import INFO, MODEL, Conversationalist
 
 pytestmark = pytest.mark.django_db

@@ -29,15 +29,15 @@ from responses_api.selectors.history import history_items
 from responses_api.selectors.input_items import list_input_items
 from responses_api.selectors.responses import get_previous, get_response, wire_response
 from responses_api.selectors.store_totals import get_store_totals
-from responses_api.services.assemble_history import assembling, bytes_in_flight
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.delete_conversation import delete_conversation
-from responses_api.services.delete_response import delete_response
-from responses_api.services.edit_conversation import edit_conversation
-from responses_api.services.finish_response import Ending, finish_response
-from responses_api.services.leases import Lease
-from responses_api.services.make_room import make_room
-from responses_api.services.touch_store import touch_conversation, touch_response
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.finish_response import Ending, finish_response
+from responses_api.services.jobs.leases import Lease
+from responses_api.services.prompts.assemble_history import assembling, bytes_in_flight
+from responses_api.services.store.delete_conversation import delete_conversation
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.edit_conversation import edit_conversation
+from responses_api.services.store.make_room import make_room
+from responses_api.services.store.touch_store import touch_conversation, touch_response
 from tests.totals import recorded, true_totals
 from tests.turns import Conversationalist, RunningTurn, timed_queries
 

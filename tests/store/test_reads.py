@@ -7,11 +7,11 @@ import pytest
 from responses_api.counting import STORE_HITS, STORE_MISSES, take_counts
 from responses_api.errors import InvalidRequest, NotFound, ResponseInProgress
 from responses_api.models import Response
-from responses_api.services.blobs import expand_history
-from responses_api.services.cancel_response import get_cancellable
-from responses_api.services.delete_response import delete_response
-from responses_api.services.open_response import open_previous, open_response
-from responses_api.services.show_items import ENCRYPTED_REASONING, LOGPROBS, shown_items
+from responses_api.services.jobs.cancel_response import get_cancellable
+from responses_api.services.prompts.blobs import expand_history
+from responses_api.services.prompts.show_items import ENCRYPTED_REASONING, LOGPROBS, shown_items
+from responses_api.services.store.delete_response import delete_response
+from responses_api.services.store.open_response import open_previous, open_response
 from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.services.reasoning_echo import ReasoningEcho, Said
+from responses_api.services.prompts.reasoning_echo import ReasoningEcho, Said
 
 Item = dict[str, Any]
 

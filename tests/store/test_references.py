@@ -13,15 +13,15 @@ from responses_api.protocol import parse_create
 from responses_api.protocol.compaction import Compacted, parse_compact
 from responses_api.protocol.conversations import parse_create_conversation, parse_create_items
 from responses_api.selectors.history import items_by_key
-from responses_api.services import take_input
-from responses_api.services.assemble_history import assembling
-from responses_api.services.blobs import check_blobs, expand_history, seal_compaction, seal_reasoning
-from responses_api.services.count_input_tokens import MAX_BYTES, ask
-from responses_api.services.create_compaction import create_compaction
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.create_key import create_key
-from responses_api.services.create_response import create_response
-from responses_api.services.edit_conversation_items import add_conversation_items
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.admission import take_input
+from responses_api.services.admission.count_input_tokens import MAX_BYTES, ask
+from responses_api.services.admission.create_compaction import create_compaction
+from responses_api.services.admission.create_response import create_response
+from responses_api.services.prompts.assemble_history import assembling
+from responses_api.services.prompts.blobs import check_blobs, expand_history, seal_compaction, seal_reasoning
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.edit_conversation_items import add_conversation_items
 from tests.turns import MODEL, Conversationalist
 
 pytestmark = pytest.mark.django_db

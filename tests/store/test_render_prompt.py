@@ -9,7 +9,7 @@ from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer, decode
 from inference.types import ModelInfo
 from responses_api.errors import ContextLengthExceeded
 from responses_api.protocol import input_items, parse_create
-from responses_api.services.render_prompt import count_prompt, render_prompt
+from responses_api.services.prompts.render_prompt import count_prompt, render_prompt
 
 TOKENIZER = ScriptedTokenizer()
 

@@ -11,9 +11,9 @@ from responses_api.models import Conversation, Item, Response, Turn, TurnItem, U
 from responses_api.protocol.conversations import parse_create_conversation
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response
-from responses_api.services.create_conversation import create_conversation
-from responses_api.services.delete_response import delete_response
-from responses_api.services.expire_responses import expire_responses
+from responses_api.services.processes.expire_responses import expire_responses
+from responses_api.services.store.create_conversation import create_conversation
+from responses_api.services.store.delete_response import delete_response
 from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from inference.scripted_tokenizer import ScriptedTokenizer, decode
 from responses_api.errors import ContextLengthExceeded
+from responses_api.interruptions import Check, Interrupted, unchecked
 from responses_api.protocol import input_items, parse_create
-from responses_api.services.interruptions import Check, Interrupted, unchecked
-from responses_api.services.renderer import Renderer
-from responses_api.services.summarise_history import Summariser
+from responses_api.services.prompts.renderer import Renderer
+from responses_api.worker.generation.summarise_history import Summariser
 
 TOKENIZER = ScriptedTokenizer()
 

@@ -3,7 +3,7 @@
 import pytest
 from django.db import OperationalError
 
-from responses_api.services.transaction_locks import DEADLOCK_DETECTED, DEADLOCK_TRIES, again_when_deadlocked
+from responses_api.database.transaction_locks import DEADLOCK_DETECTED, DEADLOCK_TRIES, again_when_deadlocked
 
 
 class Transaction:

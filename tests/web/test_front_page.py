@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from responses_api.selectors.models import forget_fleet
-from responses_api.services.create_administrator import create_administrator
-from responses_api.services.create_key import create_key
+from responses_api.services.accounts.create_administrator import create_administrator
+from responses_api.services.accounts.create_key import create_key
 from tests.admin.rows import make_project, make_response, make_worker
 
 pytestmark = pytest.mark.django_db

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from responses_api.services.database_threads import ADMISSION_THREADS, Turns, in_admission_thread
+from responses_api.database.threads import ADMISSION_THREADS, Turns, in_admission_thread
 
 
 @pytest.mark.django_db(transaction=True)

@@ -14,13 +14,13 @@ from responses_api import bus
 from responses_api.bus.relayed_errors import error_from_wire
 from responses_api.errors import EntryTooLarge
 from responses_api.models import Response
-from responses_api.services import run_generation
-from responses_api.services.event_log import all_batches, decoded_events
-from responses_api.services.finish_response import finish_response
-from responses_api.services.leases import Lease
-from responses_api.services.run_generation import Generation
-from responses_api.services.told_events import KEPT_BYTES, ToldEvents
+from responses_api.services.jobs.event_log import all_batches, decoded_events
+from responses_api.services.jobs.finish_response import finish_response
+from responses_api.services.jobs.leases import Lease
 from responses_api.worker.ended_streams import EndedStreams
+from responses_api.worker.generation import run_generation
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.told_events import KEPT_BYTES, ToldEvents
 from responses_api.worker.runtime import GenerationWorker
 from tests.streaming.streams import check_grammar
 

@@ -13,10 +13,10 @@ from django.db.models.functions import Now
 
 from responses_api import bus
 from responses_api.models import Chore, Process, Response
-from responses_api.services import sweep as sweeping
-from responses_api.services.chores import release_chore, take_chore
-from responses_api.services.run_generation import Generation
+from responses_api.services.processes import sweep as sweeping
+from responses_api.services.processes.chores import release_chore, take_chore
 from responses_api.worker import house, runtime
+from responses_api.worker.generation.run_generation import Generation
 from responses_api.worker.runtime import GenerationWorker
 
 from .test_runtime import queue, worker

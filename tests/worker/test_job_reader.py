@@ -10,11 +10,11 @@ from asgiref.sync import sync_to_async
 from responses_api import bus
 from responses_api.models import EventBatch, Response
 from responses_api.protocol import parse_create
+from responses_api.readers.follow_job import JobReader, ReadingStopped, reading
 from responses_api.selectors.jobs import Standing
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.end_job import tell_readers
-from responses_api.services.event_log import LogCursor, all_batches
-from responses_api.services.follow_job import JobReader, ReadingStopped, reading
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.end_job import tell_readers
+from responses_api.services.jobs.event_log import LogCursor, all_batches
 from responses_api.streaming import EncodedEvent, ResponseBuilder, encode_event
 from tests.turns import Conversationalist
 

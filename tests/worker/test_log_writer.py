@@ -11,9 +11,9 @@ from django.db import OperationalError
 from inference.types import Chunk
 from responses_api.models import EventBatch, Response
 from responses_api.protocol import parse_create
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.event_log import LogCursor, all_batches, append_batches, decoded_events, read_page
-from responses_api.services.leases import Lease, claim_responses
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.event_log import LogCursor, all_batches, append_batches, decoded_events, read_page
+from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.streaming import encode_event
 from responses_api.worker import log_writer
 from responses_api.worker.log_writer import JobLog, LogWriter

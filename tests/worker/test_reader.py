@@ -17,11 +17,11 @@ from responses_api.consumers import sse
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
 from responses_api.models import Response
 from responses_api.protocol import parse_create
+from responses_api.readers import follow_response
+from responses_api.readers.answer_create import Admission, running_response
+from responses_api.readers.follow_response import Follower, follow
 from responses_api.selectors.jobs import Standing
-from responses_api.services import follow_response
-from responses_api.services.answer_create import Admission, running_response
-from responses_api.services.create_response import create_response
-from responses_api.services.follow_response import Follower, follow
+from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
 from tests.turns import Conversationalist
 

@@ -16,13 +16,13 @@ from responses_api.models import Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.selectors.models import forget_fleet
-from responses_api.services.assemble_history import COMPACTING
-from responses_api.services.authenticate import default_project
-from responses_api.services.create_response import create_response, new_response_id
-from responses_api.services.leases import claim_responses
-from responses_api.services.prepare_generation import Compacting, prepare_generation
-from responses_api.services.run_generation import Generation
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.services.jobs.leases import claim_responses
+from responses_api.services.prompts.assemble_history import COMPACTING
 from responses_api.worker import counting, runtime
+from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
+from responses_api.worker.generation.run_generation import Generation
 from responses_api.worker.hosted_models import ModelHost
 from responses_api.worker.runtime import GenerationWorker
 

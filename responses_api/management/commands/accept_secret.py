@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from responses_api.management.fresh_database import ensure_tables
-from responses_api.services.check_secret import accept_secret
+from responses_api.services.processes.check_secret import accept_secret
 
 
 class Command(BaseCommand):

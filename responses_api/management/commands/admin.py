@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from responses_api.management.fresh_database import ensure_tables
 from responses_api.models import User
-from responses_api.services.create_administrator import create_administrator
+from responses_api.services.accounts.create_administrator import create_administrator
 
 DEFAULT_NAME = "admin"
 # Django's own names, which its `createsuperuser` reads too.

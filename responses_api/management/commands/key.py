@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from responses_api.management.fresh_database import ensure_tables
 from responses_api.models import Project, User
-from responses_api.services.create_key import create_key
-from responses_api.services.create_project import create_project
+from responses_api.services.accounts.create_key import create_key
+from responses_api.services.accounts.create_project import create_project
 
 LONGEST_DAYS = 36_500
 

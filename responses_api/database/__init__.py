@@ -1,0 +1,1 @@
+"""Threads, locks and the log file of the database connection."""

@@ -1,0 +1,1 @@
+"""Web processes that wait for a response and pass on its events."""

@@ -1,0 +1,75 @@
+"""`POST /responses` behind both doors: admit, follow, and cancel when the reader leaves."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+import structlog
+from django.db import Error as DatabaseError
+
+from responses_api.caller import Caller
+from responses_api.database.threads import in_admission_thread, in_database_thread
+from responses_api.services.admission.create_response import new_response_id
+from responses_api.services.jobs.cancel_response import abandon_response
+
+from .follow_response import Follower, follow
+from .web_process import web_process
+
+log = structlog.get_logger(__name__)
+
+
+class Admission(Protocol):
+    """Authenticates, parses, checks and queues a job; called on a database thread. Raises an :class:`ApiError`."""
+
+    def __call__(self, *, public_id: str, reader: str) -> None: ...
+
+
+@asynccontextmanager
+async def running_response(admission: Admission, *, caller: Caller) -> AsyncIterator[Follower]:
+    """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job.
+
+    It ends, too, when the key that it was sent with does.
+    """
+    web_process.refuse_when_stopping()
+    public_id = new_response_id()
+    await web_process.start()
+    follower = await follow(public_id)
+    follower.key_id = caller.key_id
+    admitting = asyncio.ensure_future(
+        in_admission_thread(caller.name, admission, public_id=public_id, reader=web_process.id)
+    )
+    try:
+        await asyncio.shield(admitting)
+        # Not before there is a row: one that is not there yet looks like one that is gone.
+        web_process.add(follower)
+        yield follower
+    finally:
+        # A task of its own: whoever ends this block may be cancelled again while it cleans up.
+        cleaning = asyncio.ensure_future(_leave(follower, admitting))
+        _leaving.add(cleaning)
+        cleaning.add_done_callback(_leaving.discard)
+
+
+_leaving: set["asyncio.Future[None]"] = set()
+
+
+async def readers_gone(timeout: float) -> None:
+    """Wait until those who have left have cleaned up behind them."""
+    if _leaving:
+        await asyncio.wait(tuple(_leaving), timeout=timeout)
+
+
+async def _leave(follower: Follower, admitting: "asyncio.Future[None]") -> None:
+    try:
+        await follower.close()
+    except Exception as error:  # the broker is away: whatever the client library raises
+        log.warning("reader.close_failed", response=follower.public_id, error=str(error))
+    # A reader that left while its row was being written: wait for the row, so that it can be removed.
+    await asyncio.wait((admitting,))
+    admitted = not admitting.cancelled() and admitting.exception() is None
+    if admitted and not follower.ended:
+        try:
+            await in_database_thread(abandon_response, public_id=follower.public_id)
+        except DatabaseError as error:
+            log.warning("reader.abandon_failed", response=follower.public_id, error=str(error))

@@ -1,0 +1,247 @@
+"""The reader of a background job's stream: what is kept first, then what comes. Its leaving cancels nothing."""
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
+
+import orjson
+import structlog
+from django.conf import settings
+from django.db import Error as DatabaseError
+
+from responses_api import bus
+from responses_api.bus.listen import listen
+from responses_api.caller import Caller
+from responses_api.database.threads import in_reading_thread
+from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
+from responses_api.models import Response
+from responses_api.selectors.jobs import Standing
+from responses_api.selectors.responses import ended_response, get_response
+from responses_api.services.jobs.event_log import kept_from, read_page, stream_is_kept
+from responses_api.services.store.open_response import open_response
+from responses_api.streaming import EncodedEvent, encode_event, failure_events, terminal_events
+
+from .follow_response import KEY_ENDED
+from .web_process import web_process
+
+log = structlog.get_logger(__name__)
+
+RETRY_SECONDS = 0.5
+BEHIND = "This reader fell behind the events that the server keeps. Retrieve the response, or stream it again."
+GONE = "The response was deleted while it was streamed."
+
+
+class JobReader:
+    """Reads one job's events in order, without a gap or a double, from any point on.
+
+    The log decides: a message is only quicker. Whatever is missing is read from there, and with every heartbeat of the
+    process the reader looks whether there is more than it was told.
+    """
+
+    is_of_job = True
+
+    def __init__(self, *, public_id: str, subscription: bus.Subscription, key_id: int | None = None) -> None:
+        self.public_id = public_id
+        self.key_id = key_id
+        self._row = 0
+        self._body = ""
+        self._next = 0
+        self._keepalive = 0.0
+        self._quiet_until = 0.0
+        self._subscription = subscription
+        self._stopped: ReadingStopped | None = None
+
+    def start(self, row: Response, first: int) -> None:
+        """Which row it is, and the first event to read; from now on the process watches the job."""
+        self._row, self._next, self._body = row.pk, first, row.body
+        web_process.add(self)
+
+    async def close(self) -> None:
+        """Stop reading."""
+        web_process.discard(self)
+        await self._subscription.close()
+
+    def observe(self, standing: Standing) -> None:
+        """Look at the log again: a message may have been lost, or the job ended by somebody without one."""
+        self._subscription.inject({"type": "job.look"})
+
+    def give_up(self) -> None:
+        """The process ends, but not the job: the stream breaks off, to be taken up again elsewhere."""
+        self._stop(ReadingStopped())
+
+    def lock_out(self) -> None:
+        """The key that it reads by has ended: the job goes on, as its project's, but not the stream."""
+        self._stop(KeyEnded())
+
+    def _stop(self, reason: "ReadingStopped") -> None:
+        self._stopped = reason
+        self._subscription.inject({"type": "job.look"})
+
+    async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
+        """The events in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself.
+
+        Raises :class:`ReadingStopped` when the process ends before the job has.
+        """
+        try:
+            async with aclosing(self._batches(keepalive)) as batches:
+                async for events in batches:
+                    yield events
+        except KeyEnded:
+            fault = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
+            yield [encode_event({"type": "error", "sequence_number": self._next, **fault})]
+
+    async def _batches(self, keepalive: float) -> AsyncGenerator[list[EncodedEvent], None]:
+        self._keepalive = keepalive
+        self._hear_again()
+        while True:
+            async for events, is_end in self._kept():
+                yield events
+                self._hear_again()
+                if is_end:
+                    return
+            if self._stopped is not None:
+                raise self._stopped
+            while (found := await self._heard()) is not None:
+                events, is_end = found
+                yield events
+                self._hear_again()
+                if is_end:
+                    return
+
+    def _hear_again(self) -> None:
+        """Something was told: the silence begins anew."""
+        self._quiet_until = asyncio.get_running_loop().time() + self._keepalive
+
+    async def _kept(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
+        """What the log has from here on, page by page."""
+        while self._stopped is None:
+            try:
+                page = await in_reading_thread(read_page, self._row, self._next)
+            except DatabaseError as error:
+                log.warning("reader.database_unavailable", response=self.public_id, error=str(error))
+                yield [], False
+                await asyncio.sleep(RETRY_SECONDS)
+                continue
+            if page.is_behind:
+                fault = {"code": CursorExpired.code, "message": BEHIND, "param": None}
+                yield [encode_event({"type": "error", "sequence_number": self._next, **fault})], True
+                return
+            if page.is_gone:
+                stored = await in_reading_thread(ended_response, self.public_id)
+                yield self._end_without_log(stored), True
+                return
+            self._next += len(page.events)
+            if page.events or page.is_end:
+                yield page.events, page.is_end
+            if not page.events:
+                return
+
+    def _end_without_log(self, stored: dict[str, Any] | None) -> list[EncodedEvent]:
+        """The end of a job whose log has gone while it was read: as it ended, or that it was deleted."""
+        if stored is None:
+            created = {**orjson.loads(self._body), "output": []}
+            events = failure_events(created, sequence_number=self._next, message=GONE)
+        else:
+            events = terminal_events(stored, sequence_number=self._next)
+        return [encode_event(event) for event in events]
+
+    async def _heard(self) -> tuple[list[EncodedEvent], bool] | None:
+        """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""
+        while True:
+            left = self._quiet_until - asyncio.get_running_loop().time()
+            message = await self._subscription.receive(left) if left > 0 else None
+            if self._stopped is not None:
+                raise self._stopped
+            if message is None:
+                return [], False
+            if message["type"] != "response.events" or message["first"] > self._next:
+                return None
+            events = [(kind, text) for kind, text in message["events"][self._next - message["first"] :]]
+            if events or message["last"]:
+                self._next += len(events)
+                return events, message["last"]
+
+
+class ReadingStopped(Exception):
+    """The process ends; the job goes on."""
+
+
+class KeyEnded(ReadingStopped):
+    """The reader's key opens nothing any more; the job goes on."""
+
+
+_readers: Counter[str] = Counter()
+"""The readers of this process, by who reads. Used on its event loop alone."""
+
+
+@asynccontextmanager
+async def place_to_read(caller: Caller) -> AsyncIterator[None]:
+    """Hold one of the places for readers. Raises :class:`RateLimited` when there is none."""
+    owner = caller.name
+    if _readers.total() >= settings.RESPONSES_STREAM_READERS:
+        raise RateLimited(
+            f"{settings.RESPONSES_STREAM_READERS} readers stream background responses from this process, and no more "
+            "may (RESPONSES_STREAM_READERS). Try again later, or retrieve the response without `stream`.",
+        )
+    if _readers[owner] >= settings.RESPONSES_STREAM_READERS_PER_KEY:
+        raise RateLimited(
+            f"This key streams {settings.RESPONSES_STREAM_READERS_PER_KEY} background responses already, and may no "
+            "more (RESPONSES_STREAM_READERS_PER_KEY). End a stream, or retrieve the response without `stream`.",
+        )
+    _readers[owner] += 1
+    try:
+        yield
+    finally:
+        _readers[owner] -= 1
+        if not _readers[owner]:
+            del _readers[owner]
+
+
+@asynccontextmanager
+async def reading(public_id: str, *, key_id: int | None = None) -> AsyncIterator[JobReader]:
+    """A reader that listens for a job, which may not exist yet. Raises :class:`Overloaded` when none can listen."""
+    web_process.refuse_when_stopping()
+    await web_process.start()
+    subscription = await listen(bus.response_group(public_id))
+    reader = JobReader(public_id=public_id, subscription=subscription, key_id=key_id)
+    try:
+        yield reader
+    finally:
+        await reader.close()
+
+
+def job_to_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> tuple[Response, int]:
+    """The job whose stream a caller asks for, and the first event of it. Raises an :class:`ApiError`."""
+    return place_in_log(open_response(caller=caller, response_id=response_id), starting_after)
+
+
+def refuse_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> None:
+    """Raise what :func:`job_to_stream` would, without using the response."""
+    place_in_log(get_response(caller=caller, response_id=response_id), starting_after)
+
+
+def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, int]:
+    """The job, and the first event of it that is read."""
+    response_id = row.public_id
+    first = 0 if starting_after is None else starting_after + 1
+    kept = kept_from(row.pk) if stream_is_kept(row) else None
+    if kept is None:
+        reason = "is kept no longer" if row.background else "was never kept, for it was not made in the background"
+        raise StreamNotAvailable(
+            f"The event record of response '{response_id}' {reason}. Retrieve the response without `stream`."
+        )
+    if first > kept[1]:
+        raise InvalidValue(
+            f"`starting_after` is {starting_after}, and the last event so far is {kept[1] - 1}. Send the "
+            "`sequence_number` of the last event that you received.",
+            param="starting_after",
+        )
+    if first < kept[0]:
+        raise CursorExpired(
+            f"The events before {kept[0]} are kept no longer. Send `starting_after={kept[0] - 1}` or a later one, or "
+            "retrieve the response without `stream`.",
+            param="starting_after",
+        )
+    return row, first

@@ -1,0 +1,1 @@
+"""Projects, keys and administrators, and who a caller is."""

@@ -1,0 +1,70 @@
+"""Deleting a project with all that belongs to it."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from responses_api import bus
+from responses_api.database.transaction_locks import again_when_deadlocked
+from responses_api.database.write_ahead_log import note_removal
+from responses_api.models import (
+    ApiKey,
+    Checkpoint,
+    Conversation,
+    EventBatch,
+    Item,
+    Project,
+    Response,
+    StoreChange,
+    Turn,
+    TurnItem,
+    UsageRecord,
+)
+from responses_api.models.response import ACTIVE
+
+from .forget_owner import forget_owners
+
+
+def delete_project(*, project: Project) -> None:
+    """Delete a project with all that belongs to it: all or nothing, in a fixed number of queries.
+
+    Its running jobs are told to stop; whatever they write afterwards is refused, since their rows are gone.
+    """
+    removed = again_when_deadlocked(lambda: _remove(project))
+    for pk, worker in removed.running:
+        bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": pk})
+    forget_owners(project_id=project.pk, key_ids=removed.key_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Removed:
+    running: list[tuple[int, str]]
+    """Responses, by their primary keys, and the workers that have them."""
+    key_ids: list[int]
+
+
+def _remove(project: Project) -> _Removed:
+    with transaction.atomic():
+        # Whoever adds to the project holds a share of this row's lock, so nothing appears while we delete.
+        if Project.objects.select_for_update().filter(pk=project.pk).first() is None:
+            return _Removed([], [])
+        responses = Response.objects.filter(project=project)
+        key_ids = list(ApiKey.objects.filter(project=project).values_list("pk", flat=True))
+        running = list(responses.filter(status__in=ACTIVE).exclude(worker="").values_list("pk", "worker"))
+        note_removal()
+        # A turn and its items refer to each other in both directions; the database checks that at the end.
+        for rows in (
+            UsageRecord.objects.filter(project=project),
+            StoreChange.objects.filter(project=project),
+            EventBatch.objects.filter(response__project=project),
+            Checkpoint.objects.filter(response__project=project),
+            responses,
+            Conversation.objects.filter(project=project),
+            TurnItem.objects.filter(turn__project=project),
+            Turn.objects.filter(project=project),
+            Item.objects.filter(project=project),
+            ApiKey.objects.filter(project=project),
+        ):
+            rows._raw_delete(rows.db)
+        Project.objects.filter(pk=project.pk).delete()
+    return _Removed(running, key_ids)

@@ -1,0 +1,250 @@
+"""The event log of background jobs: written in batches under a lease, read in pages, kept for a while after the end."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from django.conf import settings
+from django.db import transaction
+from django.db.models import F, Min, QuerySet
+from django.db.models.functions import Now
+
+from inference.types import Chunk
+from responses_api.database.write_ahead_log import note_removal
+from responses_api.models import Checkpoint, EventBatch, Response, Status
+from responses_api.models.response import ACTIVE
+from responses_api.streaming import EncodedEvent
+from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
+
+from .leases import Lease
+
+PAGE_BATCHES = 200
+PAGE_BYTES = 1 << 20
+EXPIRY_LOGS = 50
+EXPIRY_BATCHES = 200
+
+
+@dataclass(slots=True)
+class LogCursor:
+    """Where the next batch of a job's log goes."""
+
+    number: int = 0
+    next_event: int = 0
+    total_bytes: int = 0
+
+    @classmethod
+    def after(cls, batches: Sequence[EventBatch]) -> "LogCursor":
+        """Behind these batches, which are all."""
+        if not batches:
+            return cls()
+        end = batches[-1]
+        return cls(number=end.number + 1, next_event=end.last + 1, total_bytes=end.total_bytes)
+
+    def batch(
+        self,
+        events: Sequence[EncodedEvent],
+        *,
+        response: int,
+        attempt: int,
+        chunks: Sequence[Chunk] = (),
+        is_end: bool = False,
+    ) -> EventBatch:
+        """The batch that comes next, not written yet; the cursor moves behind it."""
+        data = encode_batch(events)
+        self.total_bytes += len(data.encode())
+        batch = EventBatch(
+            response_id=response,
+            number=self.number,
+            attempt=attempt,
+            first=self.next_event,
+            last=self.next_event + len(events) - 1,
+            is_end=is_end,
+            data=data,
+            chunks=encode_chunks(chunks),
+            total_bytes=self.total_bytes,
+        )
+        self.number += 1
+        self.next_event += len(events)
+        return batch
+
+
+def encode_batch(events: Iterable[EncodedEvent]) -> str:
+    """A line an event: JSON has no line break in it, and a type no blank."""
+    return "\n".join(f"{kind} {text}" for kind, text in events)
+
+
+def decode_batch(data: str) -> list[EncodedEvent]:
+    """The events of a batch."""
+    return [(kind, text) for kind, _, text in (line.partition(" ") for line in data.split("\n") if line)]
+
+
+# Writing
+
+
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Batches of one job, and whether they hold tokens that were not kept before."""
+
+    lease: Lease
+    batches: list[EventBatch]
+
+    @property
+    def has_tokens(self) -> bool:
+        return any(holds_tokens(batch.chunks) for batch in self.batches)
+
+
+def append_batches(flushes: Sequence[Flush]) -> set[Lease]:
+    """Write what several jobs have made, in one transaction. Returns the leases that are lost: of them, nothing.
+
+    Written twice, because it could not be told whether it was, a batch is there once.
+    """
+    with transaction.atomic():
+        rows = (
+            Response.objects.select_for_update(no_key=True)
+            .filter(pk__in=[flush.lease.response for flush in flushes], status__in=ACTIVE)
+            .order_by("pk")
+            .values_list("pk", "worker", "attempt", "losses")
+        )
+        held = {pk: (worker, attempt, losses) for pk, worker, attempt, losses in rows}
+        mine = [flush for flush in flushes if is_held(flush.lease, held)]
+        EventBatch.objects.bulk_create([batch for flush in mine for batch in flush.batches], ignore_conflicts=True)
+        recovered = [flush.lease.response for flush in mine if flush.has_tokens and held[flush.lease.response][2]]
+        if recovered:
+            Response.objects.filter(pk__in=recovered).update(losses=0)
+    return {flush.lease for flush in flushes} - {flush.lease for flush in mine}
+
+
+def is_held(lease: Lease, held: dict[int, tuple[str, int, int]]) -> bool:
+    """Whether the row is still the lease's, by what was just read under its lock."""
+    return held.get(lease.response, ("", 0, 0))[:2] == (lease.worker, lease.attempt)
+
+
+def begin_log(response: Response, events: Sequence[EncodedEvent]) -> None:
+    """Write a job's first batch, at its admission."""
+    LogCursor().batch(events, response=response.pk, attempt=0).save(force_insert=True)
+
+
+def mark_in_progress(lease: Lease, batch: EventBatch | None) -> bool:
+    """The job has begun: its status, and the event of that unless it was told. False when the lease is lost.
+
+    Until a token is kept the beginning counts as lost.
+    """
+    with transaction.atomic():
+        if not lease.rows().update(status=Status.IN_PROGRESS, losses=F("losses") + 1):
+            return False
+        if batch is not None:
+            EventBatch.objects.bulk_create([batch], ignore_conflicts=True)
+    return True
+
+
+def keep_checkpoint(lease: Lease, checkpoint: Checkpoint, batch: EventBatch | None) -> bool:
+    """How the job was prepared, with the events of that. False when the lease is lost."""
+    with transaction.atomic():
+        if not lease.rows().select_for_update(no_key=True).exists():
+            return False
+        # What another model has made before is not gone on with.
+        EventBatch.objects.filter(response_id=lease.response).exclude(chunks="").update(chunks="")
+        Checkpoint.objects.filter(response_id=lease.response).delete()
+        checkpoint.save(force_insert=True)
+        if batch is not None:
+            EventBatch.objects.bulk_create([batch], ignore_conflicts=True)
+    return True
+
+
+# Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A piece of a log, from the event that was asked for."""
+
+    events: list[EncodedEvent]
+    is_end: bool
+    """Whether the job's last event is the last of these, or came before."""
+    is_behind: bool = False
+    """The events that were asked for are not kept any more."""
+    is_gone: bool = False
+    """There is no log any more."""
+
+
+def all_batches(response: int) -> list[EventBatch]:
+    """A job's whole log."""
+    return list(EventBatch.objects.filter(response_id=response).order_by("number"))
+
+
+def kept_from(response: int) -> tuple[int, int] | None:
+    """The first event that can be read and the number that the next one will have; ``None`` where there is no log."""
+    newest = EventBatch.objects.filter(response_id=response).order_by("-number").only("last", "total_bytes").first()
+    if newest is None:
+        return None
+    following = newest.last + 1
+    first = max(0, following - settings.RESPONSES_EVENTS_MAX_COUNT)
+    if newest.total_bytes > settings.RESPONSES_EVENTS_MAX_BYTES:
+        within = EventBatch.objects.filter(
+            response_id=response, total_bytes__gt=newest.total_bytes - settings.RESPONSES_EVENTS_MAX_BYTES
+        )
+        first = max(first, within.aggregate(first=Min("first"))["first"] or 0)
+    return first, following
+
+
+def read_page(response: int, first: int) -> Page:
+    """Events from ``first`` on, some at a time; none when there are no more yet."""
+    kept = kept_from(response)
+    if kept is None:
+        return Page([], is_end=True, is_gone=True)
+    if first < kept[0]:
+        return Page([], is_end=False, is_behind=True)
+    batches = EventBatch.objects.filter(response_id=response, last__gte=first).order_by("number")
+    events: list[EncodedEvent] = []
+    is_end = False
+    for batch in batches.filter(number__lte=_page_end(batches)).only("first", "is_end", "data"):
+        events += decode_batch(batch.data)[max(0, first - batch.first) :]
+        is_end = batch.is_end
+    if not events:
+        # Only an end that was read before: one that was kept since our look is still to be read.
+        is_end = EventBatch.objects.filter(response_id=response, is_end=True, last__lt=first).exists()
+    return Page(events, is_end=is_end)
+
+
+def _page_end(batches: QuerySet[EventBatch]) -> int:
+    """The number of the last batch of a page: so that no more is read at once than ``PAGE_BYTES``, but one batch is."""
+    sizes = list(batches.values_list("number", "total_bytes")[:PAGE_BATCHES])
+    within = [number for number, total in sizes if total - sizes[0][1] <= PAGE_BYTES]
+    return within[-1] if within else -1
+
+
+def stream_is_kept(row: Response) -> bool:
+    """Whether a job's events can be streamed: it runs, or has ended not too long ago."""
+    if not row.background:
+        return False
+    kept = Response.objects.filter(pk=row.pk).exclude(
+        completed_at__lte=Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
+    )
+    return kept.exists() and EventBatch.objects.filter(response_id=row.pk).exists()
+
+
+def expire_event_logs(pause: Callable[[], None] = lambda: None) -> int:
+    """Remove the logs of jobs that ended some time ago; returns how many batches went.
+
+    ``pause`` is called after each statement, which removes a bounded number of rows.
+    """
+    limit = Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
+    # Found by their first batch, for logs are fewer than the stored responses; so that one goes last.
+    ended = EventBatch.objects.filter(number=0, response__completed_at__lte=limit).order_by()
+    total = 0
+    while rows := list(ended.values_list("response_id", flat=True)[:EXPIRY_LOGS]):
+        logs = EventBatch.objects.filter(response_id__in=rows).order_by()
+        while later := list(logs.filter(number__gt=0).values_list("pk", flat=True)[:EXPIRY_BATCHES]):
+            total += EventBatch.objects.filter(pk__in=later).delete()[0]
+            pause()
+        total += logs.filter(number=0).delete()[0]
+        note_removal()
+        pause()
+    return total
+
+
+def decoded_events(batches: Iterable[EventBatch]) -> list[dict[str, Any]]:
+    """All events of these batches, as objects."""
+    return [orjson.loads(text) for batch in batches for _, text in decode_batch(batch.data)]

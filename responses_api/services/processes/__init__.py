@@ -1,0 +1,1 @@
+"""What every process does beside its work: announce itself, publish its counts, sweep in turn."""

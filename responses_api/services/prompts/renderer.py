@@ -1,0 +1,108 @@
+"""From items to a prompt: what a model is shown of a request, for its answer, for counting and for summaries alike."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inference.dialects import Tool, template_messages, template_tools, thinking_arguments
+from inference.types import ChatTokenizer, Message, ModelError
+from responses_api.errors import InvalidRequest
+from responses_api.interruptions import Check, unchecked
+from responses_api.protocol import CreateResponse, shown_items
+from responses_api.protocol.compaction import CompactRequest
+
+from .reasoning_echo import reasoning_echo
+
+Items = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renderer:
+    """A model's template, and what of a request it is filled with besides the history."""
+
+    tokenizer: ChatTokenizer
+    instructions: str = ""
+    tools: tuple[Tool, ...] = ()
+    template_kwargs: Mapping[str, Any] = field(default_factory=dict)
+    drops_old_reasoning: bool = False
+    """Only the reasoning since the last message of the user is shown."""
+    scope: str = ""
+    """Whose thinking is remembered where a client leaves it out; empty for nobody's."""
+    check: Check = unchecked
+    """Called before each step that takes long."""
+
+    @classmethod
+    def of(
+        cls,
+        request: CreateResponse | CompactRequest,
+        tokenizer: ChatTokenizer,
+        *,
+        scope: str = "",
+        check: Check = unchecked,
+    ) -> "Renderer":
+        """The renderer of a request."""
+        scope = scope if tokenizer.dialect.thinks else ""
+        if isinstance(request, CompactRequest):
+            return cls(tokenizer=tokenizer, instructions=request.instructions or "", scope=scope, check=check)
+        told = (request.instructions, request.text.format.instruction)
+        return cls(
+            tokenizer=tokenizer,
+            instructions="\n\n".join(filter(None, told)),
+            tools=request.shown_tools,
+            template_kwargs={
+                **thinking_arguments(request.reasoning.effort, tokenizer.dialect),
+                **request.chat_template_kwargs,
+            },
+            drops_old_reasoning=request.reasoning.context == "current_turn",
+            scope=scope,
+            check=check,
+        )
+
+    def messages(self, items: Items) -> list[Message]:
+        """The messages of a conversation, oldest first."""
+        if self.scope:
+            items = reasoning_echo().restore(self.scope, items)
+        if self.drops_old_reasoning:
+            last = max((number for number, item in enumerate(items) if is_from_user(item)), default=-1)
+            items = [item for number, item in enumerate(items) if number > last or item["type"] != "reasoning"]
+        shown = shown_items(items, self.instructions)
+        return template_messages(shown, self.tokenizer.dialect, tools=self.tools, show_reasoning=True)
+
+    def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
+        """The token ids. Raises :class:`InvalidRequest` when the template refuses, and what ``check`` raises."""
+        self.check()
+        own_template = self.tokenizer.dialect.own_template
+        try:
+            return self.tokenizer.render(
+                messages,
+                tools=() if own_template else template_tools(self.tools),
+                template_kwargs=self.template_kwargs,
+            )
+        except ModelError as error:
+            what = "this input with these `chat_template_kwargs`" if self.template_kwargs else "this input"
+            raise InvalidRequest(f"The model's chat template can't render {what}: {error}", param="input") from error
+
+    def count_text(self, text: str) -> int:
+        """The tokens of a text by itself."""
+        self.check()
+        return len(self.tokenizer.encode_markup(text))
+
+    def fits(self, items: Items, limit: int) -> bool:
+        """Whether a conversation has at most so many tokens."""
+        messages = self.messages(items)
+        return self.can_fit(messages, limit) and len(self.prompt(messages)) <= limit
+
+    def can_fit(self, messages: Sequence[Message], context: int) -> bool:
+        """Whether it is not plain already from its length that the prompt has more tokens than ``context``.
+
+        Tokenising takes 2 s a megabyte, and others wait meanwhile: a tokenizer does one text at a time.
+        """
+        # White space at the ends is not counted: templates may trim it.
+        size = sum(len((message["content"] or "").strip().encode(errors="replace")) for message in messages)
+        longest = self.tokenizer.longest_token if size > context else 0
+        return not longest or size <= context * longest
+
+
+def is_from_user(item: Mapping[str, Any]) -> bool:
+    """Whether a turn begins with this item."""
+    return bool(item["type"] == "message" and item["role"] == "user")

@@ -1,0 +1,1 @@
+"""One generation, from the claimed row to the finished response."""

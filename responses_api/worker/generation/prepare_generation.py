@@ -1,0 +1,355 @@
+"""From a claimed row to a prompt: the worker's half of admission, for all that needs a tokenizer.
+
+A history that is to be compacted takes generations of its own before: see :class:`Compacting`.
+"""
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.conf import settings
+
+from inference.dialects import Parser
+from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, Sampling
+from responses_api.ids import new_id
+from responses_api.interruptions import Check, unchecked
+from responses_api.models import Response
+from responses_api.protocol import CreateResponse, parse_create, sent_items
+from responses_api.protocol.compaction import (
+    COMPACTION_OBJECT,
+    SUMMARY_TOKENS,
+    CompactRequest,
+    Item,
+    is_summary,
+    parse_compact,
+)
+from responses_api.protocol.json_reader import read_stored
+from responses_api.selectors.history import history_items, history_size
+from responses_api.services.jobs.token_counts import TokenCounts
+from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling
+from responses_api.services.prompts.blobs import Take, seal_compaction
+from responses_api.services.prompts.reasoning_echo import Said, echo_scope
+from responses_api.services.prompts.render_prompt import history_and_sent, render_prompt
+from responses_api.services.prompts.renderer import Renderer
+
+from .answer_form import answer_form
+from .read_sampling import read_sampling
+from .summarise_history import Summariser, default_keep_tokens
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CompactedHistory:
+    """A compaction that has been done: the item for the output, and the tokens of the input before and after."""
+
+    encrypted_content: str
+    tokens_before: int
+    tokens_after: int
+    announced: bool
+    """Whether the stream tells of it by the events of `context_management`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """What the engine needs, and what will be stored of the request."""
+
+    generation: GenerationRequest | None
+    """``None`` when there is nothing to answer: the request asked for a compaction alone."""
+    input_items: list[dict[str, Any]]
+    body: dict[str, Any]
+    compacted: CompactedHistory | None = None
+    spent: TokenCounts = field(default_factory=TokenCounts)
+    """What the compaction took."""
+    request: CreateResponse | None = None
+    """What was asked for; ``None`` for a compaction by itself."""
+    history: Said | None = None
+    """What the answer goes on from; ``None`` where no thinking is remembered."""
+    scope: str = ""
+    """Where its thinking is remembered."""
+    parser: Parser | None = None
+    """What reads the answer as it comes; ``None`` when there is none."""
+
+    @property
+    def prompt_tokens(self) -> int:
+        """The tokens of the prompt; 0 without one."""
+        return len(self.generation.prompt) if self.generation is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """A claimed row, read."""
+
+    row: Response
+    request_id: str
+    request: CreateResponse | CompactRequest
+    sent: list[dict[str, Any]]
+    items: list[Item]
+    """The history that what is stored and what was sent come to."""
+    body: dict[str, Any]
+    tokenizer: ChatTokenizer
+    info: ModelInfo
+    cache_scope: str
+    check: Check
+
+    @property
+    def scope(self) -> str:
+        """Where what this model thought is remembered."""
+        return echo_scope(self.cache_scope, self.info.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Continuation:
+    """How an earlier worker has prepared a job."""
+
+    prompt: tuple[int, ...]
+    """Empty when nothing is generated."""
+    compacted: CompactedHistory | None
+    spent: TokenCounts
+
+
+def prepare_generation(
+    *,
+    row: Response,
+    request_id: str,
+    tokenizer: ChatTokenizer,
+    info: ModelInfo,
+    cache_scope: str,
+    continuation: Continuation | None = None,
+    check: Check = unchecked,
+) -> "Prepared | Compacting":
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of, and
+    what ``check`` raises between the steps.
+
+    With a ``continuation``, the prompt is the one of before.
+    """
+    with assembling(cache_scope) as assembly:
+        assembly.add(history_size(row.parent_id))
+        job = _read_job(
+            row=row,
+            request_id=request_id,
+            tokenizer=tokenizer,
+            info=info,
+            cache_scope=cache_scope,
+            check=check,
+            take=assembly.add,
+        )
+        request = job.request
+        if continuation is not None:
+            return _continued(job, continuation)
+        if isinstance(request, CompactRequest) or request.asks_for_compaction or request.context_management:
+            compacting = Compacting(job)
+            if compacting.is_due():
+                compacting.hold(assembly.size + len(row.request))
+                return compacting
+        assert isinstance(request, CreateResponse)
+        return _answer(job, request, job.items)
+
+
+def _read_job(
+    *,
+    row: Response,
+    request_id: str,
+    tokenizer: ChatTokenizer,
+    info: ModelInfo,
+    cache_scope: str,
+    check: Check,
+    take: Take,
+) -> _Job:
+    body = row.body_dict()
+    if not row.background:
+        # By the database's clock. A job's is as it was told when it was admitted.
+        body["created_at"] = int(row.created_at.timestamp())
+    payload = read_stored(row.request)
+    request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
+    history = history_items(row.parent_id)
+    sent = sent_items(request, response_id=row.public_id, used={item["id"] for item in history})
+    older, newer = history_and_sent(history, sent, owner=cache_scope, take=take)
+    return _Job(
+        row=row,
+        request_id=request_id,
+        request=request,
+        sent=sent,
+        items=[*older, *newer],
+        body=body,
+        tokenizer=tokenizer,
+        info=info,
+        cache_scope=cache_scope,
+        check=check,
+    )
+
+
+def _continued(job: _Job, before: Continuation) -> Prepared:
+    assert isinstance(job.request, CreateResponse)
+    compacted, spent = before.compacted, before.spent
+    if not before.prompt:
+        return Prepared(
+            generation=None,
+            input_items=job.sent,
+            body=job.body,
+            compacted=compacted,
+            spent=spent,
+            request=job.request,
+        )
+    # What was compacted is in a blob: of that history no thinking is remembered.
+    items = [] if compacted is not None else job.items
+    return _with_prompt(job, job.request, before.prompt, items, compacted=compacted, spent=spent)
+
+
+def _answer(
+    job: _Job,
+    request: CreateResponse,
+    items: list[Item],
+    *,
+    compacted: CompactedHistory | None = None,
+    spent: TokenCounts | None = None,
+) -> Prepared:
+    first = max(0, len(items) - len(job.sent))
+    prompt = render_prompt(
+        request=request,
+        history=items[:first],
+        sent=items[first:],
+        tokenizer=job.tokenizer,
+        info=job.info,
+        scope=job.scope,
+        check=job.check,
+    )
+    return _with_prompt(job, request, prompt, items, compacted=compacted, spent=spent)
+
+
+def _with_prompt(
+    job: _Job,
+    request: CreateResponse,
+    prompt: tuple[int, ...],
+    items: list[Item],
+    *,
+    compacted: CompactedHistory | None = None,
+    spent: TokenCounts | None = None,
+) -> Prepared:
+    room = job.info.context_length - len(prompt)
+    limit = room if request.max_output_tokens is None else min(room, request.max_output_tokens)
+    form = answer_form(request, prompt, job.tokenizer, max_tokens=limit)
+    return Prepared(
+        generation=GenerationRequest(
+            id=job.request_id,
+            prompt=prompt,
+            max_tokens=limit,
+            sampling=read_sampling(
+                request, temperature=job.body["temperature"], top_p=job.body["top_p"], vocab_size=job.info.vocab_size
+            ),
+            stop=request.stop_strings,
+            constraint=form.constraint,
+            thinking=form.thinking,
+            top_logprobs=request.top_logprobs if request.wants_logprobs else None,
+            cache_scope=job.cache_scope,
+            priority=job.row.priority,
+        ),
+        input_items=job.sent,
+        body=job.body,
+        compacted=compacted,
+        spent=spent or TokenCounts(),
+        request=request,
+        parser=form.parser,
+        history=Said.of(items) if job.tokenizer.dialect.thinks else None,
+        scope=job.scope,
+    )
+
+
+class Compacting:
+    """A request whose history is compacted first: ask for `next`, run what it gives, `feed` and `take` what comes."""
+
+    def __init__(self, job: _Job) -> None:
+        self._job = job
+        own = job.request if isinstance(job.request, CompactRequest) else None
+        self._summariser = Summariser(
+            items=job.items,
+            renderer=Renderer.of(job.request, job.tokenizer, scope=job.scope, check=job.check),
+            window=job.info.context_length,
+            max_tokens=SUMMARY_TOKENS if own is None else own.max_output_tokens,
+            keep_tokens=self._keep_tokens(),
+        )
+        self._passes = 0
+        self._text: list[str] = []
+        self._spent = TokenCounts()
+
+    def _keep_tokens(self) -> int | None:
+        """How much is to be kept of the newest turns: well below a threshold, which would else be reached at once."""
+        if isinstance(self._job.request, CompactRequest):
+            return self._job.request.keep_tokens
+        threshold = self._threshold()
+        return None if threshold is None else default_keep_tokens(min(self._job.info.context_length, 4 * threshold))
+
+    def _threshold(self) -> int | None:
+        policies = () if isinstance(self._job.request, CompactRequest) else self._job.request.context_management
+        return policies[0].compact_threshold if policies else None
+
+    def is_due(self) -> bool:
+        """Whether the request asks for it now: by itself, or since its history has grown to the threshold."""
+        request = self._job.request
+        if isinstance(request, CompactRequest) or request.asks_for_compaction:
+            return True
+        threshold = self._threshold()
+        limit = self._job.info.context_length
+        if threshold is not None:
+            limit = min(limit, threshold)
+        return self._summariser.reaches(limit)
+
+    def hold(self, size: int) -> None:
+        """Count its bytes for as long as it is there. Raises :class:`Overloaded` when others take the room."""
+        assembly = Assembly(self._job.cache_scope, COMPACTING)
+        assembly.add(min(size, settings.RESPONSES_ASSEMBLY_MAX_BYTES))
+        weakref.finalize(self, assembly.give_back)
+
+    def next(self) -> GenerationRequest | Prepared:
+        """The next summary to generate, or what comes of them all. Raises an :class:`ApiError` when nothing can."""
+        prompt = self._summariser.prompt()
+        if prompt is None:
+            return self._result()
+        self._passes += 1
+        self._spent.input += len(prompt)
+        return GenerationRequest(
+            id=f"{self._job.request_id}.summary-{self._passes}",
+            prompt=prompt,
+            max_tokens=self._summariser.max_tokens,
+            sampling=Sampling(temperature=0),
+            cache_scope=self._job.cache_scope,
+            priority=self._job.row.priority,
+        )
+
+    def feed(self, chunks: Sequence[Chunk]) -> None:
+        """Take what the engine made of the summary since the last call."""
+        self._spent.count(chunks)
+        self._text += [chunk.text for chunk in chunks]
+
+    def take(self) -> None:
+        """The summary has ended, by itself or at its limit."""
+        self._summariser.take("".join(self._text))
+        self._text.clear()
+
+    def _result(self) -> Prepared:
+        job, content = self._job, self._summariser.result()
+        if isinstance(job.request, CreateResponse) and not (content.summary or job.request.asks_for_compaction):
+            return _answer(job, job.request, job.items, spent=self._spent)
+        blob = seal_compaction(content, owner=job.cache_scope)
+        instructions = self._summariser.split.instructions
+        if isinstance(job.request, CompactRequest):
+            item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
+            listed = [kept for kept in (*instructions, *content.items) if not is_summary(kept)]
+            body = {**job.body, "output": [*listed, item]}
+            return Prepared(generation=None, input_items=[], body=body, spent=self._spent)
+        items = content.standing_for(instructions)
+        compacted = CompactedHistory(
+            encrypted_content=blob,
+            tokens_before=self._summariser.tokens,
+            tokens_after=self._summariser.count(items),
+            announced=bool(job.request.context_management),
+        )
+        if job.request.asks_for_compaction:
+            return Prepared(
+                generation=None,
+                input_items=job.sent,
+                body=job.body,
+                compacted=compacted,
+                spent=self._spent,
+                request=job.request,
+            )
+        return _answer(job, job.request, items, compacted=compacted, spent=self._spent)
