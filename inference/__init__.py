@@ -4,7 +4,9 @@ Models on this machine are a `Registry`; `pull_default`, `pull_hub`, `add_direct
 `open_model` makes an engine and a tokenizer for one. The seam to the rest is `inference.types`.
 """
 
-from inference.downloads import (
+from inference.engine.mlx_engine import MlxOptions
+from inference.factory import open_model
+from inference.models.downloads import (
     DEFAULT_ALIAS,
     DEFAULT_MODEL,
     add_directory,
@@ -12,10 +14,9 @@ from inference.downloads import (
     pull_default,
     pull_hub,
 )
-from inference.factory import open_model
-from inference.mlx_engine import MlxOptions
-from inference.registry import ModelEntry, Registry
-from inference.scripted import ScriptedOptions
+from inference.models.registry import ModelEntry, Registry
+from inference.models.verify import ModelFacts, verify_loadable
+from inference.scripted.engine import ScriptedOptions
 from inference.types import (
     ChatTokenizer,
     Chunk,
@@ -28,7 +29,6 @@ from inference.types import (
     ModelInfo,
     Sampling,
 )
-from inference.verify import ModelFacts, verify_loadable
 
 __all__ = [
     "DEFAULT_ALIAS",

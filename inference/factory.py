@@ -1,10 +1,10 @@
 """Makes an engine and its tokenizer for a model. Imports no model library before the engine starts."""
 
-from inference.chat_template import TemplateTokenizer
-from inference.mlx_engine import MlxEngine, MlxOptions
-from inference.registry import ModelEntry
-from inference.scripted import ScriptedEngine, ScriptedOptions
-from inference.scripted_tokenizer import ScriptedTokenizer
+from inference.engine.mlx_engine import MlxEngine, MlxOptions
+from inference.models.chat_template import TemplateTokenizer
+from inference.models.registry import ModelEntry
+from inference.scripted.engine import ScriptedEngine, ScriptedOptions
+from inference.scripted.tokenizer import ScriptedTokenizer
 from inference.types import ChatTokenizer, Engine, Sink
 
 

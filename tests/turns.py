@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from django.db import connection
 
-from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer
+from inference.scripted.tokenizer import VOCAB_SIZE, ScriptedTokenizer
 from inference.types import ModelInfo
 from responses_api.caller import Caller
 from responses_api.ids import new_id

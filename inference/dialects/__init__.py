@@ -5,25 +5,25 @@
 
 from collections.abc import Sequence
 
+from inference.calls.parser import Parser, Thinking
+from inference.calls.tools import CustomFormat, Tool
 from inference.dialects.deepseek import DeepSeekParser
 from inference.dialects.detection import Dialect, DialectName, detect, opens_thinking
 from inference.dialects.dsml import DsmlParser
 from inference.dialects.effort import Effort, thinking_arguments, thinking_budget
-from inference.dialects.escaped_lark import Unenforceable
 from inference.dialects.gemma import FunctionGemmaParser, GemmaParser
 from inference.dialects.glm import GlmParser
 from inference.dialects.grammar import answer_grammar
 from inference.dialects.harmony import HarmonyParser
 from inference.dialects.hermes import HermesParser
 from inference.dialects.kimi import KimiParser
-from inference.dialects.lark_depth import MAX_DEPTH, lark_depth
 from inference.dialects.llama import LlamaParser
 from inference.dialects.mistral import MistralParser
-from inference.dialects.parser import Parser, Thinking
 from inference.dialects.pythonic import PythonicParser
 from inference.dialects.qwen_xml import QwenXmlParser
 from inference.dialects.rendering import template_messages, template_tools
-from inference.dialects.tools import CustomFormat, Tool
+from inference.grammars.escaped_lark import Unenforceable
+from inference.grammars.lark_depth import MAX_DEPTH, lark_depth
 
 __all__ = [
     "MAX_DEPTH", "PARSERS", "CustomFormat", "Dialect", "DialectName", "Effort", "Parser", "Thinking", "Tool",

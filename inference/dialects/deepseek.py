@@ -6,9 +6,9 @@ Source: their chat templates.
 """
 # ruff: noqa: RUF001, RUF002 - the markers are spelt with full-width bars
 
-from inference.dialects.call_object import read_arguments
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Markers, Steps
+from inference.calls.call_object import read_arguments
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Markers, Steps
 
 GROUP, GROUP_END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 START, SEPARATOR, END = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>", "<｜tool▁call▁end｜>"

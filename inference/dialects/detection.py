@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from inference.dialects.parser import Thinking
+from inference.calls.parser import Thinking
 
 DialectName = Literal[
     "hermes", "qwen-xml", "llama", "mistral", "glm", "deepseek", "deepseek-dsml", "kimi", "harmony", "gemma",

@@ -8,9 +8,9 @@
 
 import re
 
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Markers, Steps
-from inference.dialects.typed_object import TypedObject
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.typed_object import TypedObject
 
 MARK = "｜DSML｜"
 GROUP, GROUP_END = f"<{MARK}function_calls>", f"</{MARK}function_calls>"

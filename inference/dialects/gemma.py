@@ -7,9 +7,9 @@ FunctionGemma: `<start_function_call>call:name{key:<escape>text<escape>}<end_fun
 import re
 from typing import ClassVar
 
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Steps
-from inference.dialects.values import Notation, copy_value, json_string, raw_string
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Steps
+from inference.calls.values import Notation, copy_value, json_string, raw_string
 
 CALL = "call:"
 FUNCTION_START, FUNCTION_END, ESCAPE = "<start_function_call>", "<end_function_call>", "<escape>"

@@ -3,9 +3,9 @@
 Source: the chat templates of GLM 4.5, 4.6 and 4.7 (which leaves out the line breaks).
 """
 
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Markers, Steps
-from inference.dialects.typed_object import TypedObject
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.typed_object import TypedObject
 
 START, END = "<tool_call>", "</tool_call>"
 KEY, KEY_END = "<arg_key>", "</arg_key>"

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from inference.calls.parser import Thinking
+from inference.calls.tools import Tool
 from inference.dialects import deepseek, dsml, gemma, glm, harmony, hermes, kimi, llama, mistral, pythonic, qwen_xml
-from inference.dialects.arguments import Values, json_arguments, parameters
 from inference.dialects.detection import DialectName
-from inference.dialects.lark import ANY_TEXT, Grammar, either, literal, without
-from inference.dialects.parser import Thinking
-from inference.dialects.tools import Tool
+from inference.grammars.arguments import Values, json_arguments, parameters
+from inference.grammars.lark import ANY_TEXT, Grammar, either, literal, without
 
 Choice = Literal["auto", "required"]
 _LINE = "\n"

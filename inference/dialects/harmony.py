@@ -9,10 +9,10 @@ call; messages to anybody else are dropped.
 import re
 from functools import partial
 
-from inference.dialects.call_object import read_arguments
-from inference.dialects.parser import Parser
-from inference.dialects.pieces import Phase, Reasoning, Text
-from inference.dialects.source import Emit, Malformed, Markers, Steps
+from inference.calls.call_object import read_arguments
+from inference.calls.parser import Parser
+from inference.calls.pieces import Phase, Reasoning, Text
+from inference.calls.source import Emit, Malformed, Markers, Steps
 
 START, MESSAGE, CHANNEL, CONSTRAIN = "<|start|>", "<|message|>", "<|channel|>", "<|constrain|>"
 END, RETURN, CALL = "<|end|>", "<|return|>", "<|call|>"

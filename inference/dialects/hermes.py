@@ -3,9 +3,9 @@
 Source: the chat templates of NousResearch's Hermes 2 Pro and of Qwen 2.5 and 3.
 """
 
-from inference.dialects.call_object import read_call_object
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Steps
+from inference.calls.call_object import read_call_object
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Steps
 
 START, END = "<tool_call>", "</tool_call>"
 

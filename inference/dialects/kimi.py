@@ -4,9 +4,9 @@
 <|tool_calls_section_end|>`. Source: Moonshot's tool calling guide for Kimi K2.
 """
 
-from inference.dialects.call_object import read_arguments
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Markers, Steps
+from inference.calls.call_object import read_arguments
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Markers, Steps
 
 SECTION, SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 START, ARGUMENTS, END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"

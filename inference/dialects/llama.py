@@ -4,9 +4,9 @@ Without the tag a call opens only at the start of the message, and only for a de
 Several calls are parted by semicolons. Source: Meta's prompt formats for Llama 3.1 to 3.3.
 """
 
-from inference.dialects.call_object import read_call_object
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Steps
+from inference.calls.call_object import read_call_object
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Steps
 
 TAG = "<|python_tag|>"
 

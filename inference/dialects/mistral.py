@@ -7,9 +7,9 @@ its object. Source: the chat templates of Mistral Small 3, Ministral 3, Devstral
 
 import re
 
-from inference.dialects.call_object import read_arguments, read_call_object
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Steps
+from inference.calls.call_object import read_arguments, read_call_object
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Steps
 
 START, ID, ARGUMENTS = "[TOOL_CALLS]", "[CALL_ID]", "[ARGS]"
 _NAME = re.compile(r"[A-Za-z0-9_:.-]+")

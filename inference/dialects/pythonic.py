@@ -7,10 +7,10 @@ in the list too. Source: the model cards and chat templates of LFM2 and of Llama
 import json
 import re
 
-from inference.dialects.call_object import read_call_object
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Steps
-from inference.dialects.values import PYTHON, copy_value
+from inference.calls.call_object import read_call_object
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Steps
+from inference.calls.values import PYTHON, copy_value
 
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 _NAME = re.compile(r"[A-Za-z0-9_:.-]+")

@@ -4,9 +4,9 @@
 leave out the outer tag at times, so `<function=` opens a call too. Source: the chat template of Qwen3-Coder.
 """
 
-from inference.dialects.parser import NoCall, Parser
-from inference.dialects.source import Malformed, Markers, Steps
-from inference.dialects.typed_object import TypedObject
+from inference.calls.parser import NoCall, Parser
+from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.typed_object import TypedObject
 
 START, END = "<tool_call>", "</tool_call>"
 FUNCTION, FUNCTION_END = "<function=", "</function>"

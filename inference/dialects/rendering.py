@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from inference.calls.nesting import loaded
+from inference.calls.tools import INPUT, Tool, shown_name
 from inference.dialects.detection import Dialect
-from inference.dialects.nesting import loaded
 from inference.dialects.own_template import call_text, output_text, tools_text
-from inference.dialects.tools import INPUT, Tool, shown_name
 
 Item = Mapping[str, Any]
 ChatMessage = dict[str, Any]

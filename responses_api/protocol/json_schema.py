@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from inference.constraints import flaw
+from inference.constraints.matching import flaw
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.base import describe

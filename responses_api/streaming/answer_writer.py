@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.dialects import Parser
-from inference.dialects.pieces import (
+from inference.calls.pieces import (
     CallArguments,
     CallClosed,
     CallInput,
@@ -14,6 +13,7 @@ from inference.dialects.pieces import (
     Reasoning,
     Text,
 )
+from inference.dialects import Parser
 from inference.types import Chunk
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.events import Event

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from inference import MlxOptions, ModelEntry, ScriptedOptions, open_model
-from inference.blas import preload_openblas
-from inference.scripted import ScriptedEngine
-from inference.scripted_tokenizer import ScriptedTokenizer
+from inference.engine.blas import preload_openblas
+from inference.scripted.engine import ScriptedEngine
+from inference.scripted.tokenizer import ScriptedTokenizer
 from tests.inference.recorder import Client, Recorder
 
 BLAS_CACHE = Path(__file__).parents[2] / ".pytest_cache" / "d" / "responses-libraries"

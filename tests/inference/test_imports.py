@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-import inference, inference.types, inference.registry, inference.scripted
+import inference, inference.types, inference.models.registry, inference.scripted.engine
 libraries = {"mlx", "mlx_lm", "transformers", "tokenizers", "numpy", "huggingface_hub"}
 print(*sorted(libraries & set(sys.modules)))
 """

@@ -2,7 +2,7 @@
 
 from llguidance import LLTokenizer, TokenizerWrapper
 
-from inference.constraints import Vocabulary
+from inference.constraints.matching import Vocabulary
 
 
 def byte_vocabulary(size: int, *, stop: int) -> Vocabulary:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 def main(model_path: str, libraries: str, new_tokens: int) -> None:
     """Serve standard input until it ends."""
-    from inference.blas import preload_openblas
+    from inference.engine.blas import preload_openblas
 
     preload_openblas(Path(libraries))
     from mlx_lm import load

@@ -16,7 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from inference import GenerationRequest, MlxOptions, ModelEntry, Sampling, open_model, verify_loadable
-from inference.blas import preload_openblas
+from inference.engine.blas import preload_openblas
 from inference.types import Chunk
 
 TOPICS = (
@@ -40,7 +40,7 @@ class BareRun:
     """mlx-lm's generator as its own documentation uses it, on this thread."""
 
     def __init__(self, directory: Path) -> None:
-        from inference.model_loading import load_model
+        from inference.engine.model_loading import load_model
 
         self.loaded = load_model(directory, progress=lambda stage, done: None)
 

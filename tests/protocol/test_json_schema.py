@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.constraints import Vocabulary, byte_tokenizer
+from inference.constraints.matching import Vocabulary, byte_tokenizer
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw

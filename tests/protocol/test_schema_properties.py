@@ -10,7 +10,7 @@ import referencing
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from inference.constraints import byte_vocabulary
+from inference.constraints.matching import byte_vocabulary
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.decoder_schema import enforceable

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from django.db.models.functions import Now
 
-from inference.scripted_tokenizer import ScriptedTokenizer
+from inference.scripted.tokenizer import ScriptedTokenizer
 from responses_api.caller import Caller
 from responses_api.models import Process, Response, UsageRecord
 from responses_api.protocol import parse_create

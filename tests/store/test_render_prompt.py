@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 
-from inference.scripted_tokenizer import VOCAB_SIZE, ScriptedTokenizer, decode
+from inference.scripted.tokenizer import VOCAB_SIZE, ScriptedTokenizer, decode
 from inference.types import ModelInfo
 from responses_api.errors import ContextLengthExceeded
 from responses_api.protocol import input_items, parse_create

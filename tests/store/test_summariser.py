@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.scripted_tokenizer import ScriptedTokenizer, decode
+from inference.scripted.tokenizer import ScriptedTokenizer, decode
 from responses_api.errors import ContextLengthExceeded
 from responses_api.interruptions import Check, Interrupted, unchecked
 from responses_api.protocol import input_items, parse_create

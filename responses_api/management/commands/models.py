@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from inference import ModelEntry, ModelError, Registry, add_directory, add_gguf, pull_default, pull_hub
-from inference.model_files import read_dialect
+from inference.models.model_files import read_dialect
 from responses_api.management.progress import ProgressBars
 
 

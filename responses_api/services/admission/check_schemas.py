@@ -5,10 +5,10 @@ from functools import lru_cache
 import orjson
 from django.conf import settings
 
-from inference.constraints import flaw
+from inference.constraints.matching import flaw
 from inference.dialects import MAX_DEPTH, CustomFormat, Unenforceable, lark_depth
 from inference.dialects import Tool as ModelTool
-from inference.dialects.arguments import json_input
+from inference.grammars.arguments import json_input
 from inference.types import Constraint
 from responses_api.errors import InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse

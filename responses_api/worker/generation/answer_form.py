@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inference.dialects import Parser, Thinking, answer_grammar, new_parser, opens_thinking, thinking_budget
-from inference.dialects.lark import json_value
+from inference.grammars.lark import json_value
 from inference.types import ChatTokenizer, Constraint, ThinkingLimit
 from responses_api.protocol import CreateResponse
 

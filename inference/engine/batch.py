@@ -1,0 +1,373 @@
+"""All running sequences of one model, advanced a step at a time on mlx-lm's BatchGenerator. One thread owns it.
+
+A step decodes one token of every generating sequence and, beside them, reads at most `prefill_step` tokens of prompts:
+no prompt holds up a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to its
+longest and read it whole: so long prompts are read here, a slice a step, and handed over with their state; short ones
+go over directly, as many of like length as fit in one slice.
+"""
+
+import logging
+from typing import Any
+
+import mlx.core as mx
+from mlx_lm.generate import BatchGenerator
+from mlx_lm.models.cache import make_prompt_cache
+
+from inference.constraints.compiler import Compiler
+from inference.constraints.masks import Masks
+from inference.constraints.matching import Matcher
+from inference.engine.logits import Float32Logits, processors_for
+from inference.engine.logprobs import Asked, Scores, Spelling, score
+from inference.engine.model_loading import LoadedModel
+from inference.engine.prefix_cache import PrefixCache
+from inference.engine.sampling import sampler_for
+from inference.engine.stop_strings import StopStrings
+from inference.engine.thinking import ThinkingWatch
+from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo, TokenLogprob
+
+log = logging.getLogger(__name__)
+
+_STARTED_AHEAD = 8
+"""How many sequences may look for a prefix and count as started before their prompt is read."""
+
+
+_COMPILING_SECONDS = 0.005
+"""How long a batch that has nothing else to do waits for a constraint in one step."""
+
+_IDLE_SLICES = 3
+"""How many slices' worth of short prompts are read at once while nothing is generating."""
+
+
+class _Sequence:
+    """One sequence: first its prompt is read (`done`, `cache`), then BatchGenerator knows it by `uid`."""
+
+    def __init__(
+        self, request: GenerationRequest, *, limit: int, detokenizer: Any, matcher: Matcher | None = None
+    ) -> None:
+        """`limit`: so many tokens may still come. The matcher has taken what the answer has already."""
+        self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
+        self.context = request.prompt + request.generated  # what is read before a token is chosen
+        self.stop = StopStrings(request.stop)
+        self.started = False
+        self.cache: list[Any] | None = None
+        self.done = 0  # tokens of the context that `cache` holds
+        self.cached = 0  # so many of them came from the prefix cache
+        self.written = 0  # so many of the prompt were added to it
+        self.uid = -1
+        self.chosen = 0
+        for token in request.generated:
+            self.stop.add(detokenizer.add(token))
+
+    @property
+    def rest(self) -> int:
+        return len(self.context) - self.done
+
+    @property
+    def ended(self) -> Finish | None:
+        """How the answer has ended already, before anything is read; only one that is continued can have."""
+        if not self.request.generated:
+            return None
+        if self.stop.found or (self.matcher is not None and self.matcher.must_end):
+            return "stop"
+        return "length" if self.limit < 1 else None
+
+
+class Batch:
+    """Guarantees a final chunk for every sequence added, whatever fails, and goes on with the others."""
+
+    def __init__(
+        self, loaded: LoadedModel, info: ModelInfo, *, batch_size: int, prefill_step: int, prefix_cache: PrefixCache
+    ) -> None:
+        self._loaded = loaded
+        self._context_length, self._vocab_size = info.context_length, info.vocab_size
+        self._batch_size, self._prefill_step = batch_size, prefill_step
+        self._prefix_cache = prefix_cache
+        self._spelling = Spelling(loaded.new_detokenizer)
+        self._compiler, self._masks = Compiler(), Masks()
+        self._reading: dict[str, _Sequence] = {}  # in order of admission
+        self._generating: dict[int, _Sequence] = {}
+        self._long_is_next = False
+        self._generator = self._new_generator()
+
+    def __len__(self) -> int:
+        return len(self._compiler) + len(self._reading) + len(self._generating)
+
+    def add(self, request: GenerationRequest) -> list[Chunk]:
+        """Take a sequence in; its chunks, if it is refused or has nothing to go on with."""
+        error = self._refusal(request)
+        if error:
+            return [Chunk(request_id=request.id, finish="error", error=error)]
+        matcher = None
+        if request.constraint is not None:
+            if self._loaded.vocabulary is None:
+                error = "The tokenizer of this model can't be used for constraints."
+                return [Chunk(request_id=request.id, finish="error", error=error)]
+            matcher = self._compiler.add(request, request.constraint, self._loaded.vocabulary)
+            if matcher is None:
+                return []
+        return self._begin(request, matcher)
+
+    def _begin(self, request: GenerationRequest, matcher: Matcher | None) -> list[Chunk]:
+        limit = min(request.max_tokens, self._context_length - len(request.prompt)) - len(request.generated)
+        sequence = _Sequence(request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher)
+        ended = sequence.ended
+        if ended is not None:
+            return [Chunk(request_id=request.id, started=True), self._final(sequence, ended)]
+        self._reading[request.id] = sequence
+        return []
+
+    def cancel(self, request_id: str) -> list[Chunk]:
+        """End a sequence now, keeping what it computed in the prefix cache; its final chunk, if it is here."""
+        if self._compiler.cancel(request_id):
+            return [Chunk(request_id=request_id, finish="cancelled")]
+        sequence = self._reading.pop(request_id, None)
+        if sequence is not None:
+            if sequence.cache is not None:
+                self._keep(sequence, list(sequence.context[: sequence.done]), sequence.cache)
+            return [self._final(sequence, "cancelled")]
+        sequence = next((s for s in self._generating.values() if s.request.id == request_id), None)
+        if sequence is None:
+            return []
+        try:
+            self._withdraw(sequence)
+        except Exception as error:
+            self._generating.pop(sequence.uid, None)
+            return [self._final(sequence, "cancelled"), *self._recover(error)]
+        return [self._final(sequence, "cancelled")]
+
+    def step(self) -> list[Chunk]:
+        """Read a slice of prompts and decode one token of every generating sequence."""
+        chunks = self._take_compiled()
+        chunks += self._start()
+        chunks += self._read()
+        if self._generating:
+            try:
+                _, responses = self._generator.next()
+                scores = self._score(responses)
+                for response in responses:  # one by one: what has come before a failure is told
+                    chunks.append(self._advance(response, scores.get(response.uid)))
+            except Exception as error:
+                chunks += self._recover(error)
+        return chunks
+
+    def close(self) -> None:
+        self._compiler.close()
+        self._masks.close()
+        self._generator.close()
+
+    def _take_compiled(self) -> list[Chunk]:
+        if len(self._compiler) and not self._reading and not self._generating:
+            self._compiler.wait(seconds=_COMPILING_SECONDS)
+        chunks: list[Chunk] = []
+        for request, matcher in self._compiler.ready():
+            if isinstance(matcher, ModelError):
+                chunks.append(Chunk(request_id=request.id, finish="error", error=str(matcher)))
+            else:
+                chunks += self._begin(request, matcher)
+        return chunks
+
+    def _watch(self, request: GenerationRequest) -> ThinkingWatch | None:
+        if request.thinking is None:
+            return None
+        watch = ThinkingWatch(request.thinking, self._spelling.spell)
+        for token in request.generated:
+            watch.add(token)
+        return watch
+
+    def _refusal(self, request: GenerationRequest) -> str:
+        if not request.prompt:
+            return "The prompt is empty."
+        if len(request.prompt) >= self._context_length:
+            return "The prompt fills the model's context."
+        if min(request.prompt) < 0 or max(request.prompt) >= self._vocab_size:
+            return "The prompt holds a token that the model doesn't know."
+        if any(not 0 <= token < self._vocab_size for token in request.generated):
+            return "The answer that is to be continued holds a token that the model doesn't know."
+        if request.max_tokens < 1:
+            return "At least one token must be asked for."
+        if any(not 0 <= token < self._vocab_size for token, _ in request.sampling.logit_bias):
+            return "The logit bias names a token that the model doesn't know."
+        if request.top_logprobs is not None and not 0 <= request.top_logprobs <= 20:
+            return "`top_logprobs` must be from 0 to 20."
+        return ""
+
+    def _start(self) -> list[Chunk]:
+        """Look up the prefixes of the sequences that are next to be read."""
+        chunks = []
+        for sequence in list(self._reading.values())[:_STARTED_AHEAD]:
+            if not sequence.started:
+                sequence.started = True
+                request = sequence.request
+                sequence.cache, sequence.done = self._prefix_cache.fetch(request.cache_scope, sequence.context)
+                sequence.cached = sequence.done
+                cached = min(sequence.cached, len(request.prompt))
+                chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
+        return chunks
+
+    def _read(self) -> list[Chunk]:
+        """One slice of prompts: of one long prompt, or short ones together; in turns, so that neither starves."""
+        ready = [sequence for sequence in self._reading.values() if sequence.started]
+        long = next((sequence for sequence in ready if sequence.rest > self._prefill_step), None)
+        short = [sequence for sequence in ready if sequence.rest <= self._prefill_step]
+        if long is not None and (self._long_is_next or not short):
+            if any(sequence.chosen == 0 for sequence in self._generating.values()):
+                return []  # what was handed over needs two more steps to its first token: no slice between them
+            self._long_is_next = False
+            return self._read_slice(long)
+        self._long_is_next = True
+        # A burst on an idle engine: one larger read costs nobody a token, and the streams then run in step.
+        most = self._prefill_step if self._generating or long is not None else _IDLE_SLICES * self._prefill_step
+        group = short[:1]
+        for sequence in short[1:]:
+            longest = max(sequence.rest, *(other.rest for other in group))
+            if (len(group) + 1) * longest <= most:
+                group.append(sequence)
+        return self._hand_over(group) if group else []
+
+    def _read_slice(self, sequence: _Sequence) -> list[Chunk]:
+        model = self._loaded.model
+        tokens = sequence.context[sequence.done : sequence.done + self._prefill_step]
+        try:
+            with mx.stream(self._generator.stream):
+                if sequence.cache is None:
+                    sequence.cache = make_prompt_cache(model)
+                model(mx.array(tokens)[None], cache=sequence.cache)
+                mx.eval([layer.state for layer in sequence.cache])
+                mx.clear_cache()
+        except Exception as error:
+            del self._reading[sequence.request.id]
+            return [self._failed(sequence, error)]
+        sequence.done += len(tokens)
+        return []
+
+    def _hand_over(self, group: list[_Sequence]) -> list[Chunk]:
+        """Give sequences whose rest fits in a slice to BatchGenerator."""
+        for sequence in group:
+            del self._reading[sequence.request.id]
+        try:
+            uids = self._generator.insert(
+                [list(sequence.context[sequence.done :]) for sequence in group],
+                max_tokens=[sequence.limit for sequence in group],
+                caches=[sequence.cache for sequence in group],
+                all_tokens=[list(sequence.context[: sequence.done]) for sequence in group],
+                samplers=[
+                    sampler_for(sequence.request.sampling, position=len(sequence.request.generated))
+                    for sequence in group
+                ],
+                logits_processors=[
+                    processors_for(
+                        sequence.request.sampling,
+                        prompt_length=len(sequence.request.prompt),
+                        matcher=sequence.matcher,
+                        masks=self._masks,
+                        watch=self._watch(sequence.request),
+                    )
+                    for sequence in group
+                ],
+            )
+        except Exception as error:
+            return [self._failed(sequence, error) for sequence in group]
+        for uid, sequence in zip(uids, group, strict=True):
+            sequence.uid, sequence.cache = uid, None
+            self._generating[uid] = sequence
+        return []
+
+    def _score(self, responses: list[Any]) -> dict[int, Scores]:
+        """The log-probabilities that were asked for, by sequence; the stop token has none."""
+        asked = {
+            response.uid: Asked(logprobs=response.logprobs, token=response.token, count=count)
+            for response in responses
+            if response.finish_reason != "stop"
+            and (count := self._generating[response.uid].request.top_logprobs) is not None
+        }
+        return dict(zip(asked, score(list(asked.values())), strict=True))
+
+    def _advance(self, response: Any, scores: Scores | None) -> Chunk:
+        sequence = self._generating[response.uid]
+        sequence.chosen += 1
+        finish: Finish | None = response.finish_reason
+        tokens = () if finish == "stop" else (response.token,)
+        piece = sequence.detokenizer.add(response.token) if tokens else ""
+        text = sequence.stop.add(piece)
+        logprobs = () if scores is None else (self._spelling.describe(response.token, scores, text=piece),)
+        # The matcher is a token ahead: it has taken this one to choose the next.
+        matcher = sequence.matcher
+        error = matcher.error if matcher is not None else ""
+        is_whole = matcher is not None and matcher.must_end
+        if finish is not None:
+            del self._generating[response.uid]
+            self._keep(sequence, response.all_tokens, response.prompt_cache)
+        elif sequence.stop.found or is_whole:
+            self._withdraw(sequence)
+        else:
+            return Chunk(request_id=sequence.request.id, text=text, tokens=tokens, logprobs=logprobs)
+        if matcher is not None and error:
+            log.warning("a constraint failed: %s", error)
+            finish, error = "error", matcher.sentence
+        elif finish is None or is_whole:
+            finish = "stop"
+        return self._final(sequence, finish, text=text, tokens=tokens, logprobs=logprobs, error=error)
+
+    def _withdraw(self, sequence: _Sequence) -> None:
+        """Take a sequence out of the generator, keeping what it computed in the prefix cache."""
+        with mx.stream(self._generator.stream):
+            removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
+            if sequence.uid in removed:
+                cache, tokens = removed[sequence.uid]
+                self._keep(sequence, tokens, cache)
+        del self._generating[sequence.uid]
+
+    def _final(
+        self,
+        sequence: _Sequence,
+        finish: Finish,
+        *,
+        text: str = "",
+        tokens: tuple[int, ...] = (),
+        logprobs: tuple[TokenLogprob, ...] = (),
+        error: str = "",
+    ) -> Chunk:
+        text += sequence.stop.add(sequence.detokenizer.flush()) + sequence.stop.flush()
+        if sequence.stop.found and finish == "length":
+            finish = "stop"
+        return Chunk(
+            request_id=sequence.request.id,
+            text=text,
+            tokens=tokens,
+            logprobs=logprobs,
+            finish=finish,
+            error=error,
+            cache_write_tokens=sequence.written,
+        )
+
+    def _failed(self, sequence: _Sequence, error: Exception) -> Chunk:
+        log.error("a sequence failed", exc_info=error)
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        return self._final(sequence, "error", error=f"The model failed in a step ({reason}).")
+
+    def _recover(self, error: Exception) -> list[Chunk]:
+        """After a failed step nothing in the generator can be trusted: end its sequences and make a new one."""
+        failed, self._generating = list(self._generating.values()), {}
+        self._generator.close()
+        self._generator = self._new_generator()
+        return [self._failed(sequence, error) for sequence in failed]
+
+    def _keep(self, sequence: _Sequence, tokens: list[int], cache: list[Any]) -> None:
+        if not self._prefix_cache.max_bytes:
+            return
+        try:
+            with mx.stream(self._generator.stream):
+                if self._prefix_cache.insert(sequence.request.cache_scope, tokens, cache):
+                    read = min(len(tokens), len(sequence.request.prompt))
+                    sequence.written = max(0, read - sequence.cached)
+        except Exception:  # the cache is a help only: the answer is whole without it
+            log.exception("a sequence's state can't be kept")
+
+    def _new_generator(self) -> Any:
+        return BatchGenerator(
+            Float32Logits(self._loaded.model),
+            stop_tokens=[[token] for token in self._loaded.stop_tokens],
+            completion_batch_size=self._batch_size,
+            prefill_batch_size=self._batch_size,
+            prefill_step_size=self._prefill_step,
+        )

@@ -1,0 +1,128 @@
+"""Changes the logits of one sequence before its next token is chosen: penalties and bias, its constraint, and last the
+end of its thinking.
+
+In this order: `repetition_penalty` over the tokens of prompt and answer (positive logits are divided by it, negative
+ones multiplied, as in transformers and vLLM); then, as OpenAI documents them, the presence and frequency penalties over
+the tokens of the answer, and the bias. A processor must not raise, or it would corrupt its neighbours in
+BatchGenerator: what could make this one fail, a token that the model doesn't have, is refused before.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import mlx.core as mx
+
+from inference.constraints.masks import Masks
+from inference.constraints.matching import Matcher
+from inference.engine.thinking import ThinkingWatch
+from inference.types import Sampling
+
+Processor = Callable[[Any, Any], Any]
+"""From a sequence's tokens so far (length) and its logits (1, vocabulary) to the logits to use."""
+
+
+def processors_for(
+    sampling: Sampling,
+    *,
+    prompt_length: int,
+    matcher: Matcher | None = None,
+    masks: Masks | None = None,
+    watch: ThinkingWatch | None = None,
+) -> list[Processor]:
+    """What a new sequence asks for: nothing costs nothing. All but the last two are lazy and never wait.
+
+    Of an answer that is continued, matcher and watch have taken the tokens it has already.
+    """
+    asks = (
+        sampling.repetition_penalty != 1.0
+        or sampling.presence_penalty
+        or sampling.frequency_penalty
+        or sampling.logit_bias
+    )
+    processors: list[Processor] = [_Adjustment(sampling, prompt_length)] if asks else []
+    if matcher is not None:
+        processors.append(_Constrained(matcher, masks or Masks()))
+    if watch is not None:
+        processors.append(_Limited(watch))
+    return processors
+
+
+class Float32Logits:
+    """A model whose logits are float32 whatever its weights are.
+
+    In 16 bits a small penalty is lost in the rounding, and a row that has one would change its neighbours' rounding.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._model(*args, **kwargs).astype(mx.float32)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+
+class _Adjustment:
+    def __init__(self, sampling: Sampling, prompt_length: int) -> None:
+        self._sampling, self._prompt_length = sampling, prompt_length
+        self._in_prompt: Any = None
+        self._biased = mx.array([token for token, _ in sampling.logit_bias], dtype=mx.int32)
+        self._bias = mx.array([bias for _, bias in sampling.logit_bias], dtype=mx.float32)
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        sampling = self._sampling
+        counts = _counts(tokens[self._prompt_length :], logits.shape[-1])
+        if sampling.repetition_penalty != 1.0:
+            if self._in_prompt is None:
+                self._in_prompt = _counts(tokens[: self._prompt_length], logits.shape[-1]) > 0
+            penalty = sampling.repetition_penalty
+            seen = self._in_prompt | (counts > 0)
+            logits = mx.where(seen, mx.where(logits > 0, logits / penalty, logits * penalty), logits)
+        if sampling.presence_penalty:
+            logits = logits - (counts > 0) * sampling.presence_penalty
+        if sampling.frequency_penalty:
+            logits = logits - counts * sampling.frequency_penalty
+        if sampling.logit_bias:
+            logits = logits.at[:, self._biased].add(self._bias)
+        return logits
+
+
+class _Constrained:
+    """Forbids what can't follow. It waits for the token that was chosen last, for the next mask depends on it."""
+
+    def __init__(self, matcher: Matcher, masks: Masks) -> None:
+        self._matcher, self._masks = matcher, masks
+        self._has_begun = False
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        # Before it has begun, the last token is none that this sequence chose.
+        computed = self._masks.next(self._matcher, tokens[-1].item() if self._has_begun else None)
+        self._has_begun = True
+        if not computed:
+            return logits  # it has failed: the batch ends its sequence after this step
+        size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens
+        mask: Any = memoryview(computed[:size].ljust(size, b"\0"))
+        allowed = mx.array(mask)
+        return mx.where(allowed, logits, -float("inf"))
+
+
+class _Limited:
+    """Leaves one token only, once thinking has to end. The constraint allows it: any text may be thought."""
+
+    def __init__(self, watch: ThinkingWatch) -> None:
+        self._watch = watch
+        self._has_begun = False
+
+    def __call__(self, tokens: Any, logits: Any) -> Any:
+        if self._has_begun and not self._watch.is_over:
+            self._watch.add(tokens[-1].item())
+        self._has_begun = True
+        if self._watch.forced is None:
+            return logits
+        return mx.where(mx.arange(logits.shape[-1]) == self._watch.forced, 0.0, -float("inf")).reshape(1, -1)
+
+
+def _counts(tokens: Any, size: int) -> Any:
+    """How often each token of the vocabulary occurs."""
+    return mx.zeros((size,), dtype=mx.float32).at[tokens].add(1.0)

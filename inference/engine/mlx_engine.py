@@ -1,0 +1,186 @@
+"""The engine that runs a real model: one thread that loads it, owns it and advances all sequences together.
+
+Importing this module imports no model library; the thread does, when the engine starts.
+"""
+
+import contextlib
+import logging
+import threading
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inference.engine.blas import preload_openblas
+from inference.engine.scheduler import Scheduler
+from inference.models.registry import ModelEntry
+from inference.types import Chunk, EngineLoad, GenerationRequest, ModelError, ModelInfo, Progress, Sink
+
+if TYPE_CHECKING:
+    from inference.engine.batch import Batch
+    from inference.engine.prefix_cache import PrefixCache
+
+log = logging.getLogger(__name__)
+
+_IDLE_SECONDS = 1.0
+"""How often an idle engine looks whether its process is ending."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MlxOptions:
+    """batch_size: sequences at once; prefill_step: prompt tokens a step; prompt_cache_bytes: 0 keeps no prefixes.
+
+    blas_cache: where the renamed OpenBLAS is kept on a Linux CPU; None serves without it, slower.
+    """
+
+    batch_size: int = 32
+    prefill_step: int = 256
+    prompt_cache_bytes: int = 1 << 30
+    blas_cache: Path | None = None
+
+
+class MlxEngine:
+    """An Engine. One to a process on a CPU: two would starve each other."""
+
+    def __init__(self, entry: ModelEntry, *, sink: Sink, options: MlxOptions | None = None) -> None:
+        self.options = options or MlxOptions()
+        self.info = ModelInfo(
+            name=entry.name,
+            digest=entry.digest,
+            context_length=entry.context_length,
+            vocab_size=entry.vocab_size,
+            temperature=entry.temperature,
+            top_p=entry.top_p,
+        )
+        self._directory = entry.path
+        self._sink = sink
+        self._scheduler = Scheduler(self.options.batch_size)
+        self._thread: threading.Thread | None = None
+        self._ready = threading.Event()
+        self._closing = False
+        self._load_error: ModelError | None = None
+        self._prefix_cache: PrefixCache | None = None
+        self._to_forget: deque[str] = deque()
+
+    def start(self, *, progress: Progress | None = None) -> None:
+        """Load the model on the engine's thread and return when it can serve. Raises ModelError; then it may be tried
+        again. Interrupted, it ends the thread and raises the interrupt.
+        """
+        if self._thread is not None:
+            raise RuntimeError("the engine was started already")
+        self._ready.clear()
+        self._thread = threading.Thread(
+            target=self._run, args=(progress or _silent,), name=f"engine-{self.info.name}", daemon=False
+        )
+        self._thread.start()
+        try:
+            while not self._ready.wait(0.5):  # in slices, so that a signal is handled meanwhile
+                pass
+        except BaseException:
+            self.close()
+            raise
+        if self._load_error is not None:
+            self._thread.join()
+            self._thread, error, self._load_error = None, self._load_error, None
+            raise error
+
+    @property
+    def is_running(self) -> bool:
+        return self._scheduler.is_open
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._scheduler.submit(request)
+
+    def cancel(self, request_id: str) -> None:
+        self._scheduler.cancel(request_id)
+
+    def forget(self, scope: str) -> None:
+        self._to_forget.append(scope)
+
+    def load(self) -> EngineLoad:
+        return self._scheduler.load(cache_bytes=self._prefix_cache.nbytes if self._prefix_cache else 0)
+
+    def close(self) -> None:
+        self._closing = True
+        self._scheduler.close()
+        if self._thread is not None:
+            self._thread.join()
+
+    # The engine's thread.
+
+    def _run(self, progress: Progress) -> None:
+        if self.options.blas_cache is not None:
+            preload_openblas(self.options.blas_cache)
+        try:
+            ended = self._serve(progress)
+        except Exception as error:
+            ended = Chunk(request_id="", finish="error", error="The engine stopped.")
+            if not isinstance(error, ModelError):
+                log.exception("the engine stopped")
+                error = ModelError(f"The engine stopped ({error}).")
+            self._load_error = error
+        self._scheduler.close()
+        self._emit([_addressed(ended, request_id) for request_id in self._scheduler.drain()])
+        self._ready.set()
+        with contextlib.suppress(ImportError):
+            import mlx.core as mx
+
+            mx.clear_streams()  # without this the process often aborts when it exits
+
+    def _serve(self, progress: Progress) -> Chunk:
+        """Load and run until the engine is closed; the chunk that then ends what is live."""
+        from inference.engine.model_loading import load_model
+
+        loaded = load_model(self._directory, progress=progress)
+        from inference.engine.batch import Batch
+        from inference.engine.prefix_cache import PrefixCache
+
+        self._prefix_cache = PrefixCache(self.options.prompt_cache_bytes)
+        batch = Batch(
+            loaded,
+            self.info,
+            batch_size=self.options.batch_size,
+            prefill_step=self.options.prefill_step,
+            prefix_cache=self._prefix_cache,
+        )
+        if not self._closing:
+            self._scheduler.open()
+        self._ready.set()
+        while self._scheduler.is_open and threading.main_thread().is_alive():
+            self._step(batch)
+        batch.close()
+        return Chunk(request_id="", finish="cancelled")
+
+    def _step(self, batch: "Batch") -> None:
+        waiting, running = self._scheduler.take_cancelled()
+        chunks = [Chunk(request_id=request_id, finish="cancelled") for request_id in waiting]
+        for request_id in running:
+            chunks += batch.cancel(request_id)
+        while self._to_forget and self._prefix_cache is not None:
+            self._prefix_cache.forget(self._to_forget.popleft())
+        for request in self._scheduler.admit():
+            chunks += batch.add(request)
+        if len(batch):
+            chunks += batch.step()
+        for chunk in chunks:
+            if chunk.finish:
+                self._scheduler.release(chunk.request_id)
+        self._emit(chunks)
+        if not len(batch):
+            self._scheduler.wait(_IDLE_SECONDS)
+
+    def _emit(self, chunks: list[Chunk]) -> None:
+        if not chunks:
+            return
+        try:
+            self._sink(chunks)
+        except Exception:  # the engine outlives a fault of its caller
+            log.exception("the engine's sink raised; its chunks are lost")
+
+
+def _addressed(chunk: Chunk, request_id: str) -> Chunk:
+    return Chunk(request_id=request_id, finish=chunk.finish, error=chunk.error)
+
+
+def _silent(stage: str, done: float) -> None:
+    pass

@@ -1,0 +1,154 @@
+"""Loads an MLX model for serving. Call it on the thread that will run the model."""
+
+import contextlib
+import itertools
+import logging
+import os
+import resource
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inference.constraints.matching import Vocabulary
+from inference.dialects import markers
+from inference.engine.detokenizer import BytesDetokenizer, Detokenizer, WindowDetokenizer, byte_level_tokens
+from inference.models.model_files import read_dialect, special_tokens
+from inference.types import ModelError, Progress
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model on its device, with what its token stream needs."""
+
+    model: Any
+    stop_tokens: tuple[int, ...]
+    new_detokenizer: Callable[[], Detokenizer]
+    vocabulary: Vocabulary | None = None
+    """What constraints are compiled for; None when the tokenizer can't be used for them."""
+
+
+def load_model(directory: Path, *, progress: Progress) -> LoadedModel:
+    """Guarantees that the model has run one step. Raises ModelError.
+
+    On a CPU the weights become fp32 in memory, the only form that MLX computes fast there, if they fit in half of it.
+    """
+    progress("Loading the model library", 0.0)
+    try:
+        with _file_limit_kept():
+            import mlx.core as mx
+            from mlx_lm import utils
+        progress("Loading the weights", 0.1)
+        model, config = utils.load_model(directory)
+        if mx.default_device() == mx.Device(mx.cpu, 0):
+            _become_fp32(model)
+        progress("Warming up", 0.8)
+        mx.eval(model(mx.array([[0]])))
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
+        raise ModelError(f"The model in {directory} can't be loaded ({reason}).") from error
+    stop_tokens = _stop_tokens(config)
+    if not stop_tokens:
+        raise ModelError(f"The model in {directory} doesn't say which token ends a turn (eos_token_id).")
+    loaded = LoadedModel(
+        model=model,
+        stop_tokens=stop_tokens,
+        new_detokenizer=_detokenizers(directory),
+        vocabulary=load_vocabulary(directory, stop_tokens=stop_tokens),
+    )
+    progress("Loaded", 1.0)
+    return loaded
+
+
+def _become_fp32(model: Any) -> None:
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+    from mlx_lm import utils
+
+    parameters: Any = tree_flatten(model.parameters())
+    if all(value.dtype == mx.float32 for _, value in parameters):
+        return
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total_parameters: Any = utils.get_total_parameters
+    if 4 * total_parameters(model) > memory // 2:
+        return
+    utils.dequantize_model(model)
+    model.set_dtype(mx.float32)
+    mx.eval(model.parameters())
+
+
+def _stop_tokens(config: dict[str, Any]) -> tuple[int, ...]:
+    """The ids of config.json, or of generation_config.json where it has them (mlx-lm merges the two)."""
+    ids = config.get("eos_token_id")
+    if ids is None and isinstance(config.get("text_config"), dict):
+        ids = config["text_config"].get("eos_token_id")
+    return tuple(ids) if isinstance(ids, list) else () if ids is None else (int(ids),)
+
+
+def _detokenizers(directory: Path) -> Callable[[], Detokenizer]:
+    """The markers of the model's dialect are text, also those that are special tokens: parsers read them."""
+    shown = markers(read_dialect(directory))
+    table = byte_level_tokens(directory / "tokenizer.json", shown=shown)
+    if table is not None:
+        return lambda: BytesDetokenizer(table)
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: Any = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
+    except Exception as error:
+        raise ModelError(f"The tokenizer in {directory} can't be loaded.") from error
+
+    marks = {number: text for text, number in special_tokens(directory).items() if text in shown}
+
+    def decode(tokens: list[int]) -> str:
+        parts = []
+        for mark, run in itertools.groupby(tokens, marks.get):
+            ids = list(run)
+            parts.append(
+                mark * len(ids)
+                if mark is not None
+                else tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+            )
+        return "".join(parts)
+
+    return lambda: WindowDetokenizer(decode)
+
+
+def load_vocabulary(directory: Path, *, stop_tokens: Sequence[int]) -> Vocabulary | None:
+    """The tokens of an MLX directory; None when its tokenizer is of a kind that grammars can't use."""
+    try:
+        file = directory / "tokenizer.json"
+        text = file.read_text(encoding="utf-8") if file.is_file() else _converted(directory)
+        return Vocabulary.from_json(text, stop_tokens=stop_tokens)
+    except Exception as error:  # of whatever kind: the model serves without constraints
+        log.warning("the tokenizer in %s can't be used for constraints (%s)", directory, error)
+        return None
+
+
+def _converted(directory: Path) -> str:
+    """The tokenizer as transformers converts it from an older form."""
+    from transformers import AutoTokenizer
+
+    tokenizer: Any = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
+    return str(tokenizer.backend_tokenizer.to_str())
+
+
+@contextlib.contextmanager
+def _file_limit_kept() -> Iterator[None]:
+    """Importing mlx_lm sets the process's limit of open files to 2,048: never lower it for a server that had more."""
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    set_limit = resource.setrlimit
+
+    def at_least(kind: int, limits: tuple[int, int]) -> None:
+        unlimited = resource.RLIM_INFINITY
+        if kind == resource.RLIMIT_NOFILE and before[0] != unlimited and before[0] < limits[0]:
+            hard = before[1]
+            set_limit(kind, (limits[0] if hard == unlimited else min(limits[0], hard), hard))
+
+    resource.setrlimit = at_least
+    try:
+        yield
+    finally:
+        resource.setrlimit = set_limit

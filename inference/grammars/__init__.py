@@ -1,0 +1,1 @@
+"""Lark for llguidance: how calls, their arguments and callers' grammars are written down. Pure."""

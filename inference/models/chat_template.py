@@ -1,0 +1,165 @@
+"""Renders conversations with the model's own chat template. Needs transformers, not mlx.
+
+Guarantees that nobody forges a turn: a special token's text inside a message ("<|im_end|>"), or inside an argument that
+the template writes into the prompt, is encoded as any text.
+A prompt is a prefix of the next turn's prompt as far as the template and the tokenizer's merges allow.
+"""
+
+import json
+import secrets
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inference.models.model_files import read_dialect, special_tokens
+from inference.models.special_text import SpecialTexts
+from inference.types import Message, ModelError
+
+_RUNS_AT_ONCE = 256
+"""Runs of text between two special tokens' texts that are encoded in one call, which holds no interpreter lock."""
+
+
+class TemplateTokenizer:
+    """A ChatTokenizer for an MLX directory. Loaded at first use (1 to 3 s); any thread may call it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._tokenizer: Any = None
+        self._plain: dict[str, list[int]] = {}
+        self._special = SpecialTexts(())
+        self._longest_token = 0
+        self.dialect = read_dialect(directory)
+        """How the model calls tools and thinks."""
+        self.special_tokens = special_tokens(directory)
+        """The tokens that stand in no text, by how they are written."""
+
+    @property
+    def longest_token(self) -> int:
+        """A text of n bytes has at least n / `longest_token` tokens; 0 where that can't be told."""
+        if self._tokenizer is None:
+            self.load()
+        return self._longest_token
+
+    def render(
+        self,
+        messages: Sequence[Message],
+        *,
+        tools: Sequence[Mapping[str, Any]] = (),
+        template_kwargs: Mapping[str, Any] | None = None,
+    ) -> tuple[int, ...]:
+        """The prompt's token ids, generation prompt included. Raises ModelError when the template refuses."""
+        with self._lock:  # transformers' fast tokenizers keep state while they encode
+            self._load()
+            marks: dict[str, str] = {}
+            safe = self._marked_inside(list(messages), marks)
+            try:
+                text = self._tokenizer.apply_chat_template(
+                    safe,
+                    tools=self._marked_inside(list(tools), marks) or None,
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    **self._marked_inside(dict(template_kwargs or {}), marks),
+                )
+            except Exception as error:  # a template may raise anything
+                reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+                raise ModelError(f"The model's chat template refuses these messages: {reason}.") from error
+            return tuple(self._encode(text, marks))
+
+    def encode_markup(self, text: str) -> tuple[int, ...]:
+        """The tokens of text that a template would write: special tokens are what they say."""
+        with self._lock:
+            self._load()
+            return tuple(self._ids(text))
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of a piece of a prompt, special tokens written out."""
+        with self._lock:
+            self._load()
+            text: str = self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
+            return text
+
+    def load(self) -> None:
+        """Load now what `render` would load at its first call. Raises ModelError."""
+        with self._lock:
+            self._load()
+
+    def _marked(self, content: str, marks: dict[str, str]) -> str:
+        """The content with each special token's text replaced by a mark that no tokenizer treats specially.
+
+        `marks` are those of this prompt, by the text that they stand for: nobody outside can have guessed them.
+        """
+        # UTF-8 can't carry lone surrogates, which JSON can.
+        parts: list[str] = []
+        for plain, special in self._special.split(content.encode("utf-8", errors="replace").decode("utf-8")):
+            parts.append(plain)
+            if special:
+                parts.append(marks.setdefault(special, f"\ue000{secrets.token_hex(8)}\ue001"))
+        return "".join(parts)
+
+    def _marked_inside(self, value: Any, marks: dict[str, str]) -> Any:
+        """A JSON value with all its strings marked."""
+        if isinstance(value, str):
+            return self._marked(value, marks)
+        if isinstance(value, list):
+            return [self._marked_inside(entry, marks) for entry in value]
+        if isinstance(value, dict):
+            return {self._marked(name, marks): self._marked_inside(entry, marks) for name, entry in value.items()}
+        return value
+
+    def _encode(self, text: str, marks: dict[str, str]) -> list[int]:
+        if not marks:
+            return self._ids(text)
+        texts = {mark: special for special, mark in marks.items()}
+        parts = list(SpecialTexts(texts).split(text))
+        runs = list({plain for plain, _ in parts if plain})
+        encoded: dict[str, list[int]] = {}
+        for first in range(0, len(runs), _RUNS_AT_ONCE):
+            some = runs[first : first + _RUNS_AT_ONCE]
+            encoded.update(zip(some, self._tokenizer(some, add_special_tokens=False)["input_ids"], strict=True))
+        ids: list[int] = []
+        for plain, mark in parts:
+            ids += encoded.get(plain, ())
+            ids += self._plain[texts[mark]] if mark else ()
+        return ids
+
+    def _ids(self, text: str) -> list[int]:
+        ids: list[int] = self._tokenizer(text, add_special_tokens=False)["input_ids"]
+        return ids
+
+    def _load(self) -> None:
+        if self._tokenizer is not None:
+            return
+        from transformers import AutoTokenizer
+
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(str(self._directory), local_files_only=True)
+        except Exception as error:
+            reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+            raise ModelError(f"The tokenizer in {self._directory} can't be loaded ({reason}).") from error
+        added = tokenizer.added_tokens_decoder.values()
+        special = {str(token) for token in added if token.special} | set(tokenizer.all_special_tokens)
+        # The text of a special token, encoded as any other text would be.
+        self._plain = {
+            text: tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"] for text in special
+        }
+        if special:
+            self._special = SpecialTexts(special)
+        self._longest_token = longest_token(tokenizer)
+        self._tokenizer = tokenizer
+
+
+def longest_token(tokenizer: Any) -> int:
+    """The most bytes that a token of a transformers tokenizer stands for; 0 for kinds of which that can't be said.
+
+    Those are the kinds that may make one token of any length of text (an unknown word), or leave text out.
+    """
+    parts = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else {"model": {}}
+    if parts["model"].get("type") != "BPE" or parts.get("normalizer") is not None:
+        return 0
+    is_byte_level = '"ByteLevel"' in json.dumps(parts.get("pre_tokenizer"))
+    if not is_byte_level and not parts["model"].get("byte_fallback"):
+        return 0
+    # A byte-level vocabulary spells each byte as one letter.
+    return max(len(token) if is_byte_level else len(token.encode()) for token in tokenizer.get_vocab())

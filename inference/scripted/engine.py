@@ -1,0 +1,250 @@
+"""A deterministic engine without a model, with the interface and the threading of the real one. Standard library only.
+
+The answer follows from the prompt alone (see `inference.scripted.script` for the directives,
+`inference.scripted.tokenizer` for the tokens). One thread steps all running sequences together, one token per sequence
+and step, `token_seconds` apart.
+"""
+
+import codecs
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inference.engine.scheduler import Scheduler
+from inference.engine.stop_strings import StopStrings
+from inference.scripted.script import Fail, Script, read_script
+from inference.scripted.thinking import limited
+from inference.scripted.tokenizer import VOCAB_SIZE, token_bytes
+from inference.types import (
+    Chunk,
+    Constraint,
+    EngineLoad,
+    Finish,
+    GenerationRequest,
+    ModelError,
+    ModelInfo,
+    Progress,
+    Sink,
+    TokenLogprob,
+)
+
+log = logging.getLogger(__name__)
+
+_NOT_SAID = "The answer that is to be continued is not what the script says."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptedOptions:
+    """batch_size: slots; token_seconds: how long a step takes, 0 for as fast as it goes; context_length: in tokens."""
+
+    batch_size: int = 32
+    token_seconds: float = 0.0
+    context_length: int = 131_072
+
+
+class _Sequence:
+    """One running sequence."""
+
+    def __init__(self, request: GenerationRequest, script: Script, *, limit: int, now: float) -> None:
+        self.id = request.id
+        self.steps = script.steps()
+        if request.thinking is not None:
+            self.steps = limited(self.steps, request.thinking, token_bytes)
+        if request.constraint is not None:
+            self.steps = _bent(self.steps, request.constraint)
+        self.slow = script.slow
+        self.position = len(request.generated)
+        self.left = max(0, limit - self.position)
+        self.top_logprobs = request.top_logprobs
+        self.due = now if request.generated else now + script.wait
+        self.text = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self.stop = StopStrings(request.stop)
+        self._skip(request.generated)
+
+    def _skip(self, generated: tuple[int, ...]) -> None:
+        """Go to the state after these tokens; a script that doesn't begin with them fails."""
+        for token in generated:
+            step = next(self.steps, None)
+            if step != token:
+                self.steps = iter([step if isinstance(step, Fail) else Fail(_NOT_SAID)])
+                return
+            self.stop.add(self.text.decode(token_bytes(token)))
+
+    @property
+    def ended(self) -> Finish | None:
+        return "stop" if self.stop.found else None if self.left else "length"
+
+    def step(self, now: float) -> Chunk:
+        self.due = now + self.slow
+        finish = self.ended
+        if finish is not None:  # before it began: what is continued was at its end
+            return self.end(finish)
+        step = next(self.steps, None)
+        if step is None:
+            return self.end("stop")
+        if isinstance(step, Fail):
+            return self.end("error", error=step.error)
+        self.left -= 1
+        logprobs = () if self.top_logprobs is None else (_logprob(self.position, step, self.top_logprobs),)
+        self.position += 1
+        text = self.stop.add(self.text.decode(token_bytes(step)))
+        finish = self.ended
+        if finish is None:
+            return Chunk(request_id=self.id, text=text, tokens=(step,), logprobs=logprobs)
+        return self.end(finish, text=text, tokens=(step,), logprobs=logprobs)
+
+    def end(
+        self,
+        finish: Finish,
+        *,
+        text: str = "",
+        tokens: tuple[int, ...] = (),
+        logprobs: tuple[TokenLogprob, ...] = (),
+        error: str = "",
+    ) -> Chunk:
+        """The last chunk, with the text that was held back as a possible stop string."""
+        text += self.stop.flush()
+        return Chunk(request_id=self.id, text=text, tokens=tokens, logprobs=logprobs, finish=finish, error=error)
+
+
+def _logprob(position: int, token: int, count: int) -> TokenLogprob:
+    """Made up from the token and its place in the answer: -0.125 to -0.5, and then letters, each less likely."""
+    spelt, logprob = token_bytes(token), -0.125 * (1 + position % 4)
+    letters = [bytes((byte,)) for byte in b"abcdefghijklmnopqrstu" if bytes((byte,)) != spelt]
+    others = ((letter, logprob - 3.0 - 0.5 * rank) for rank, letter in enumerate(letters))
+    return TokenLogprob(token=spelt, logprob=logprob, top=((spelt, logprob), *others)[:count])
+
+
+def _bent(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[int | Fail]:
+    """The script as the constraint allows it. Only here llguidance is needed."""
+    from inference.constraints.matching import byte_vocabulary
+    from inference.scripted.constraint import constrained
+
+    try:
+        matcher = byte_vocabulary().matcher(constraint)
+    except ModelError as error:
+        return iter([Fail(str(error))])
+    return constrained(steps, matcher)
+
+
+class ScriptedEngine:
+    """An Engine. It honours `stop`, `constraint`, `thinking` and `top_logprobs`, and samples nothing: its script says
+    every token.
+
+    The prefix cache is not played: `cached_tokens` is always 0.
+    """
+
+    def __init__(self, *, sink: Sink, name: str = "scripted", options: ScriptedOptions | None = None) -> None:
+        self.options = options or ScriptedOptions()
+        self.info = ModelInfo(
+            name=name, digest="scripted-1", context_length=self.options.context_length, vocab_size=VOCAB_SIZE
+        )
+        self._sink = sink
+        self._scheduler = Scheduler(self.options.batch_size)
+        self._thread: threading.Thread | None = None
+        self._sequences: dict[str, _Sequence] = {}
+
+    def start(self, *, progress: Progress | None = None) -> None:
+        if self._thread is not None:
+            raise RuntimeError("an engine starts once")
+        self._scheduler.open()
+        self._thread = threading.Thread(target=self._run, name=f"engine-{self.info.name}", daemon=True)
+        self._thread.start()
+        if progress:
+            progress("Loading the model", 1.0)
+
+    @property
+    def is_running(self) -> bool:
+        return self._scheduler.is_open
+
+    def submit(self, request: GenerationRequest) -> None:
+        self._scheduler.submit(request)
+
+    def cancel(self, request_id: str) -> None:
+        self._scheduler.cancel(request_id)
+
+    def forget(self, scope: str) -> None:
+        """There is no prefix cache."""
+
+    def load(self) -> EngineLoad:
+        return self._scheduler.load()
+
+    def close(self) -> None:
+        self._scheduler.close()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._loop()
+        except Exception:  # every live sequence still gets its last chunk
+            log.exception("the scripted engine stopped")
+            self._scheduler.close()
+            ended = [
+                Chunk(request_id=id, finish="error", error="The engine stopped.") for id in self._scheduler.drain()
+            ]
+            self._emit(ended)
+        else:
+            self._emit([Chunk(request_id=id, finish="cancelled") for id in self._scheduler.drain()])
+
+    def _loop(self) -> None:
+        next_step = time.monotonic()
+        while self._scheduler.is_open:
+            chunks = self._cancel() + self._admit(next_step)
+            now = time.monotonic()
+            if now >= next_step:
+                stepped = [sequence.step(now) for sequence in self._sequences.values() if sequence.due <= now]
+                chunks += [self._note(chunk) for chunk in stepped]
+                if stepped:
+                    next_step = now + self.options.token_seconds
+            self._emit(chunks)
+            self._scheduler.wait(self._pause(next_step))
+
+    def _pause(self, next_step: float) -> float | None:
+        """Seconds until a sequence can step; None when there is none and only a request can bring work."""
+        load = self._scheduler.load()
+        if load.waiting and load.running < load.slots:
+            return 0.0  # a slot became free in this very step
+        if not self._sequences:
+            return None
+        earliest = max(next_step, min(sequence.due for sequence in self._sequences.values()))
+        return max(0.0, earliest - time.monotonic())
+
+    def _cancel(self) -> list[Chunk]:
+        waiting, running = self._scheduler.take_cancelled()
+        chunks = [Chunk(request_id=id, finish="cancelled") for id in waiting]
+        chunks += [self._sequences[id].end("cancelled") for id in running]
+        return [self._note(chunk) for chunk in chunks]
+
+    def _admit(self, next_step: float) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        # Whoever comes while a step is under way is in the next one, and has its token at that one's end.
+        first_step_ends = max(time.monotonic(), next_step) + self.options.token_seconds
+        for request in self._scheduler.admit():
+            room = self.options.context_length - len(request.prompt)
+            if not request.prompt or room < 1:
+                error = "The prompt is empty." if not request.prompt else "The prompt fills the model's context."
+                chunks.append(self._note(Chunk(request_id=request.id, finish="error", error=error)))
+                continue
+            limit = max(1, min(request.max_tokens, room))
+            self._sequences[request.id] = _Sequence(
+                request, read_script(request.prompt), limit=limit, now=first_step_ends
+            )
+            chunks.append(Chunk(request_id=request.id, started=True))
+        return chunks
+
+    def _note(self, chunk: Chunk) -> Chunk:
+        if chunk.finish:
+            self._sequences.pop(chunk.request_id, None)
+            self._scheduler.release(chunk.request_id)
+        return chunk
+
+    def _emit(self, chunks: list[Chunk]) -> None:
+        if not chunks:
+            return
+        try:
+            self._sink(chunks)
+        except Exception:  # the engine outlives a fault of its caller
+            log.exception("the engine's sink raised; its chunks are lost")
