@@ -1,8 +1,8 @@
 """What this process has counted and not told yet. Cheap enough for every request: no I/O, and nothing of Django.
 
 `services/processes/publish_counts.py` adds the counts to the database's, where those of all processes meet; what a
-process has counted survives it there. A series is named as Prometheus names it, and labels come from closed sets: never from
-content, a project or a key.
+process has counted survives it there. A series is named as Prometheus names it, and labels come from closed sets:
+never from content, a project or a key.
 """
 
 import threading

@@ -123,7 +123,8 @@ def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer, key
             "-v",
             "0",
             "-c",
-            "from responses_api.models import ApiKey\nfrom responses_api.services.accounts.create_key import revoke_key\n"
+            "from responses_api.models import ApiKey\n"
+            "from responses_api.services.accounts.create_key import revoke_key\n"
             "revoke_key(key=ApiKey.objects.filter(project__name='ada').latest('pk'))",
         )
         assert '"code":"invalid_api_key"' in whole.result(30)
