@@ -5,10 +5,11 @@ process has counted survives it there. A series is named as Prometheus names it,
 never from content, a project or a key.
 """
 
+import re
 import threading
+from bisect import bisect_left
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,9 @@ class Family:
     labels: tuple[str, ...] = ()
 
     @property
-    def kind(self) -> Literal["counter", "histogram"]:
-        return "histogram" if self.buckets else "counter"
+    def bounds(self) -> tuple[str, ...]:
+        """A histogram's upper bounds as its label `le` has them."""
+        return *(f"{bucket:g}" for bucket in self.buckets), "+Inf"
 
 
 REQUESTS = Family(
@@ -79,6 +81,8 @@ FAMILIES = (
     CONVERSATION_EXPIRIES,
 )
 
+LABEL = re.compile(r'(\w+)="([^"]*)"')
+
 _lock = threading.Lock()
 _pending: defaultdict[str, float] = defaultdict(float)
 
@@ -89,6 +93,11 @@ def series(name: str, **labels: str) -> str:
     return f"{name}{{{shown}}}" if shown else name
 
 
+def labels_of(series: str) -> dict[str, str]:
+    """The labels in a series' name; their values are of closed sets, so nothing in them is escaped."""
+    return dict(LABEL.findall(series))
+
+
 def count(family: Family, amount: float = 1, **labels: str) -> None:
     """Add to a counter."""
     with _lock:
@@ -97,7 +106,7 @@ def count(family: Family, amount: float = 1, **labels: str) -> None:
 
 def observe(family: Family, seconds: float) -> None:
     """Add to a histogram: to the one bucket that it falls into, and to the sum."""
-    bound = next((f"{bucket:g}" for bucket in family.buckets if seconds <= bucket), "+Inf")
+    bound = family.bounds[bisect_left(family.buckets, seconds)]
     with _lock:
         _pending[series(family.name + "_bucket", le=bound)] += 1
         _pending[family.name + "_sum"] += seconds

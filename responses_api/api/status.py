@@ -4,6 +4,7 @@ from typing import Any
 
 from django.conf import settings
 from django.http import HttpResponse
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +14,7 @@ from responses_api.selectors.server_status import ServerStatus, server_status
 from responses_api.services.processes.publish_counts import publish_counts
 
 from .endpoint import Endpoint
-from .metrics_text import metrics_text
+from .metrics import metrics_text
 
 DIALECTS = ["responses"]
 STORE_COUNTS = {
@@ -49,7 +50,7 @@ class MetricsView(Endpoint):
 
     def get(self, request: Request) -> HttpResponse:
         text = metrics_text(current_status(), version=settings.RESPONSES_VERSION)
-        return HttpResponse(text, content_type="text/plain; version=0.0.4; charset=utf-8")
+        return HttpResponse(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
 def status_object(status: ServerStatus) -> dict[str, Any]:

@@ -272,13 +272,13 @@ async def test_requests_are_counted_by_class() -> None:
     lines = [line for line in text.splitlines() if line.startswith("mlx_responses_http_requests_total")]
     name = "mlx_responses_http_requests_total"
     assert sorted(lines) == [
-        f'{name}{{route="admin",status="2xx"}} 1',
-        f'{name}{{route="create",status="4xx"}} 2',
-        f'{name}{{route="health",status="2xx"}} 1',
-        f'{name}{{route="models",status="2xx"}} 1',
-        f'{name}{{route="models",status="4xx"}} 1',
-        f'{name}{{route="other",status="4xx"}} 1',
-        f'{name}{{route="responses",status="4xx"}} 1',
+        f'{name}{{route="admin",status="2xx"}} 1.0',
+        f'{name}{{route="create",status="4xx"}} 2.0',
+        f'{name}{{route="health",status="2xx"}} 1.0',
+        f'{name}{{route="models",status="2xx"}} 1.0',
+        f'{name}{{route="models",status="4xx"}} 1.0',
+        f'{name}{{route="other",status="4xx"}} 1.0',
+        f'{name}{{route="responses",status="4xx"}} 1.0',
     ]
 
 

@@ -1,0 +1,78 @@
+"""The server's figures as Prometheus families.
+
+The client library's own counters count in one process; ours add up in the database, so a collector of our own reads
+them there, and the library writes the text.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from prometheus_client import generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+
+from responses_api.counting import FAMILIES, Family, labels_of, series
+from responses_api.selectors.server_status import ServerStatus
+
+
+def metrics_text(status: ServerStatus, *, version: str) -> bytes:
+    """All families in Prometheus' text format, version 0.0.4."""
+    return generate_latest(StatusCollector(status, version))
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCollector(Collector):
+    """All families. Gauges are of this moment, and the same whichever process is asked."""
+
+    status: ServerStatus
+    version: str
+
+    def collect(self) -> Iterator[Metric]:
+        yield InfoMetricFamily("mlx_responses", "The server's version.", {"version": self.version})
+        yield from gauges(self.status)
+        for family in FAMILIES:
+            yield (histogram if family.buckets else counter)(family, self.status.counts)
+
+
+def gauges(status: ServerStatus) -> Iterator[Metric]:
+    """What runs, waits and is stored now."""
+    for name, help, value in (
+        ("running", "Responses that are being generated.", status.running),
+        ("waiting", "Responses that wait for a slot or a worker.", status.waiting),
+        ("background_running", "Of those that run, background jobs.", status.background_running),
+        ("background_waiting", "Of those that wait, background jobs.", status.background_waiting),
+        ("events", "Events of background jobs that are kept.", status.events),
+        ("event_bytes", "Bytes of these events.", status.event_bytes),
+        ("readers", "Clients that wait for a response or stream one, by heartbeats.", status.readers),
+        ("slots", "Responses that can be generated at once.", sum(worker.slots for worker in status.workers)),
+        ("workers", "Live worker processes.", len(status.workers)),
+        ("web_processes", "Live web processes that have had a generation.", status.web_processes),
+        ("assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
+        ("uptime_seconds", "Age of the oldest live process.", status.uptime_seconds),
+        ("store_entries", "Responses stored.", status.store_entries),
+        ("store_bytes", "Bytes of responses and items in the store.", status.store_bytes),
+    ):
+        yield GaugeMetricFamily(f"mlx_responses_{name}", help, value)
+
+
+def counter(family: Family, counts: Mapping[str, float]) -> Metric:
+    """A counter; one without labels is there from the start."""
+    if not family.labels:
+        return CounterMetricFamily(family.name, family.help, counts.get(family.name, 0))
+    found = CounterMetricFamily(family.name, family.help, labels=family.labels)
+    for name in sorted(counts):
+        if name.startswith(family.name + "{"):
+            labels = labels_of(name)
+            found.add_metric([labels[label] for label in family.labels], counts[name])
+    return found
+
+
+def histogram(family: Family, counts: Mapping[str, float]) -> Metric:
+    """A histogram: stored buckets stand alone, Prometheus' include the smaller ones."""
+    buckets = []
+    total = 0.0
+    for bound in family.bounds:
+        total += counts.get(series(family.name + "_bucket", le=bound), 0)
+        buckets.append((bound, total))
+    return HistogramMetricFamily(family.name, family.help, buckets, counts.get(family.name + "_sum", 0))
