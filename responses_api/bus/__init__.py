@@ -13,7 +13,8 @@ import structlog
 from channels.layers import get_channel_layer
 
 from .memory import ThreadSafeChannelLayer
-from .publisher import Message, Publisher
+from .messages import Message, NotUnderstood, Signal, Wire, from_wire
+from .publisher import Publisher
 from .sizes import BUFFER_BYTES, size_of
 
 log = structlog.get_logger(__name__)
@@ -35,10 +36,10 @@ def process_group(process_id: str) -> str:
 
 
 def publish(group: str, message: Message) -> None:
-    """Send ``message`` (with a ``type``) to everyone who listens on ``group``. Any thread; never blocks or raises."""
+    """Send ``message`` to everyone who listens on ``group``. Any thread; never blocks or raises."""
     layer: Any = get_channel_layer()
     if isinstance(layer, ThreadSafeChannelLayer):
-        layer.group_post(group, message)
+        layer.group_post(group, message.to_wire())
         return
     global _publisher
     if _publisher is None:
@@ -53,7 +54,7 @@ class BusUnavailable(Exception):
 
 
 class Subscription:
-    """A listener on one group. Made by :func:`subscribe`; must be closed.
+    """A listener on one group. Made by :func:`subscribe`; must be closed. A message of another version is passed over.
 
     A task of its own reads the layer, since a cancelled ``receive`` of the Redis layer swallows the next message. It so
     holds what the listener has not taken yet, which is bounded in bytes.
@@ -63,27 +64,32 @@ class Subscription:
         self._layer = layer
         self._group = group
         self._channel = channel
-        self._messages: asyncio.Queue[tuple[int, Message]] = asyncio.Queue()
+        self._messages: asyncio.Queue[tuple[int, Message | Signal]] = asyncio.Queue()
         self._size = 0
         self._task = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
         while True:
             try:
-                self._keep(await self._layer.receive(self._channel))
+                self._take(await self._layer.receive(self._channel))
             except Exception as error:  # the broker is away: whatever the client library raises
                 log.warning("bus.receive_failed", group=self._group, error=str(error))
                 await asyncio.sleep(RECONNECT_SECONDS)
 
-    def _keep(self, message: Message) -> None:
-        size = size_of(message)
+    def _take(self, wire: Wire) -> None:
+        size = size_of(wire)
         if self._size + size > BUFFER_BYTES and not self._messages.empty():
             return  # the listener sees a gap, and asks again
+        try:
+            message = from_wire(wire)
+        except NotUnderstood as error:
+            log.warning("bus.message_not_understood", group=self._group, error=str(error))
+            return
         self._size += size
         self._messages.put_nowait((size, message))
 
-    async def receive(self, timeout: float | None = None) -> Message | None:
-        """The next message, or ``None`` after ``timeout`` seconds without one."""
+    async def receive(self, timeout: float | None = None) -> Message | Signal | None:
+        """The next message or signal, or ``None`` after ``timeout`` seconds without one."""
         try:
             if self._messages.empty():
                 async with asyncio.timeout(timeout):
@@ -95,8 +101,8 @@ class Subscription:
         self._size -= size
         return message
 
-    def inject(self, message: Message) -> None:
-        """Hand the listener a message of its own process, on its loop."""
+    def inject(self, message: Message | Signal) -> None:
+        """Hand the listener something of its own process, on its loop."""
         self._messages.put_nowait((0, message))
 
     async def close(self) -> None:
@@ -147,4 +153,13 @@ async def _close_unwanted(opening: "asyncio.Task[Subscription]") -> None:
         await (await opening).close()
 
 
-__all__ = ["BusUnavailable", "Message", "Subscription", "process_group", "publish", "response_group", "subscribe"]
+__all__ = [
+    "BusUnavailable",
+    "Message",
+    "Signal",
+    "Subscription",
+    "process_group",
+    "publish",
+    "response_group",
+    "subscribe",
+]

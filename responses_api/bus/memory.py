@@ -11,16 +11,15 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
+from .messages import Wire
 from .sizes import BUFFER_BYTES, size_of
-
-Message = dict[str, Any]
 
 
 @dataclass(slots=True)
 class _Buffer:
     """What one channel has not read; never empty."""
 
-    messages: deque[tuple[int, Message]] = field(default_factory=deque)
+    messages: deque[tuple[int, Wire]] = field(default_factory=deque)
     size: int = 0
 
 
@@ -40,14 +39,14 @@ class ThreadSafeChannelLayer:
         self._waiters: dict[str, asyncio.Future[None]] = {}
         self._groups: dict[str, set[str]] = {}
 
-    def post(self, channel: str, message: Message) -> None:
+    def post(self, channel: str, message: Wire) -> None:
         """Deliver ``message`` to ``channel``, from any thread, without waiting."""
         with self._lock:
             waiter = self._put(channel, message, size_of(message))
         if waiter is not None:
             self._wake(waiter)
 
-    def group_post(self, group: str, message: Message) -> None:
+    def group_post(self, group: str, message: Wire) -> None:
         """Deliver ``message`` to every channel of ``group``, from any thread, without waiting."""
         size = size_of(message)
         # All of it under the lock: a channel that closes meanwhile would get a buffer that nobody reads.
@@ -57,7 +56,7 @@ class ThreadSafeChannelLayer:
             if waiter is not None:
                 self._wake(waiter)
 
-    def _put(self, channel: str, message: Message, size: int) -> "asyncio.Future[None] | None":
+    def _put(self, channel: str, message: Wire, size: int) -> "asyncio.Future[None] | None":
         buffer = self._buffers.setdefault(channel, _Buffer())
         if buffer.messages and (len(buffer.messages) >= self.capacity or buffer.size + size > BUFFER_BYTES):
             return None
@@ -82,11 +81,11 @@ class ThreadSafeChannelLayer:
         """A fresh channel name."""
         return f"{prefix}!{uuid.uuid4().hex}"
 
-    async def send(self, channel: str, message: Message) -> None:
+    async def send(self, channel: str, message: Wire) -> None:
         """Deliver ``message`` to ``channel``."""
         self.post(channel, message)
 
-    async def receive(self, channel: str) -> Message:
+    async def receive(self, channel: str) -> Wire:
         """The next message of ``channel``; waits for one. A cancelled wait loses nothing."""
         while True:
             with self._lock:
@@ -123,6 +122,6 @@ class ThreadSafeChannelLayer:
                     del self._groups[group]
             self._buffers.pop(channel, None)
 
-    async def group_send(self, group: str, message: Message) -> None:
+    async def group_send(self, group: str, message: Wire) -> None:
         """Deliver ``message`` to every channel of ``group``."""
         self.group_post(group, message)

@@ -7,15 +7,15 @@ order in which they were given; events that wait for the same reader leave as on
 import asyncio
 import threading
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import structlog
 
+from .messages import JobEvents, Message, ResponseEvents
 from .sizes import size_of
 
 log = structlog.get_logger(__name__)
-
-Message = dict[str, Any]
 
 PENDING_BYTES = 32 << 20
 
@@ -80,23 +80,34 @@ class Publisher:
     async def _send_group(self, group: str, messages: list[Message]) -> None:
         for message in messages:
             try:
-                await self._layer.group_send(group, message)
+                await self._layer.group_send(group, message.to_wire())
             except Exception as error:  # the broker is away: whatever the client library raises
                 log.warning("bus.send_failed", group=group, error=str(error))
 
 
 def merged(messages: list[Message]) -> list[Message]:
-    """The same messages with consecutive event batches of one attempt joined."""
+    """The same messages with consecutive events of one attempt joined."""
     result: list[Message] = []
     for message in messages:
-        last = result[-1] if result else None
-        if (
-            last is not None
-            and message["type"] == last["type"] == "response.events"
-            and message["attempt"] == last["attempt"]
-            and last["first"] + len(last["events"]) == message["first"]
-        ):
-            result[-1] = {**message, "first": last["first"], "events": [*last["events"], *message["events"]]}
-        else:
+        joined = _joined(result[-1], message) if result else None
+        if joined is None:
             result.append(message)
+        else:
+            result[-1] = joined
     return result
+
+
+def _joined(one: Message, next: Message) -> Message | None:
+    """One message for both; ``None`` when the second is not the continuation of the first."""
+    match one, next:
+        case (ResponseEvents(), ResponseEvents()) if one.attempt == next.attempt and continues(one, next):
+            return replace(next, first=one.first, events=one.events + next.events)
+        case (JobEvents(), JobEvents()) if continues(one, next):
+            return replace(next, first=one.first, events=one.events + next.events)
+        case _:
+            return None
+
+
+def continues(one: ResponseEvents | JobEvents, next: ResponseEvents | JobEvents) -> bool:
+    """Whether the second begins where the first ends."""
+    return one.first + len(one.events) == next.first

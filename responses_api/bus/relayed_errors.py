@@ -1,8 +1,35 @@
 """Refusals that a worker hands to a reader in another process."""
 
-from typing import Any
+from dataclasses import dataclass
 
 from responses_api.errors import ApiError, ServerError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelayedError:
+    """An :class:`ApiError` as a message can carry it."""
+
+    kind: str
+    message: str
+    param: str | None
+    code: str | None
+    headers: dict[str, str]
+
+    @classmethod
+    def of(cls, error: ApiError) -> "RelayedError":
+        """The value of an error."""
+        return cls(
+            kind=type(error).__name__,
+            message=error.message,
+            param=error.param,
+            code=error.code,
+            headers=dict(error.headers),
+        )
+
+    def as_error(self) -> ApiError:
+        """The error again, with its status and headers; a :class:`ServerError` when this version has no such class."""
+        found = _classes(ApiError).get(self.kind, ServerError)
+        return found(self.message, param=self.param, code=self.code, headers=self.headers)
 
 
 def _classes(base: type[ApiError]) -> dict[str, type[ApiError]]:
@@ -10,20 +37,3 @@ def _classes(base: type[ApiError]) -> dict[str, type[ApiError]]:
     for child in base.__subclasses__():
         found |= _classes(child)
     return found
-
-
-def error_to_wire(error: ApiError) -> dict[str, Any]:
-    """The error as a message can carry it."""
-    return {
-        "class": type(error).__name__,
-        "message": error.message,
-        "param": error.param,
-        "code": error.code,
-        "headers": error.headers,
-    }
-
-
-def error_from_wire(value: dict[str, Any]) -> ApiError:
-    """The error again, with its status and headers."""
-    kind = _classes(ApiError).get(value["class"], ServerError)
-    return kind(value["message"], param=value["param"], code=value["code"], headers=value["headers"])

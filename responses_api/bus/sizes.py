@@ -1,5 +1,6 @@
 """How large a message is, for buffers that are bounded in bytes."""
 
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 BUFFER_BYTES = 16 << 20
@@ -9,11 +10,13 @@ that it did.
 
 
 def size_of(value: Any) -> int:
-    """The characters of all texts in a message."""
+    """The characters of all texts in a message, or in its wire form."""
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
         return sum(size_of(entry) for entry in value.values())
     if isinstance(value, list | tuple):
         return sum(size_of(entry) for entry in value)
+    if is_dataclass(value):
+        return sum(size_of(getattr(value, field.name)) for field in fields(value))
     return 0

@@ -13,6 +13,7 @@ from django.db import Error as DatabaseError
 
 from responses_api import bus
 from responses_api.bus.listen import listen
+from responses_api.bus.messages import JobEvents
 from responses_api.caller import Caller
 from responses_api.database.threads import in_reading_thread
 from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
@@ -65,7 +66,7 @@ class JobReader:
 
     def observe(self, standing: Standing) -> None:
         """Look at the log again: a message may have been lost, or the job ended by somebody without one."""
-        self._subscription.inject({"type": "job.look"})
+        self._subscription.inject(bus.Signal.LOOK)
 
     def give_up(self) -> None:
         """The process ends, but not the job: the stream breaks off, to be taken up again elsewhere."""
@@ -77,7 +78,7 @@ class JobReader:
 
     def _stop(self, reason: "ReadingStopped") -> None:
         self._stopped = reason
-        self._subscription.inject({"type": "job.look"})
+        self._subscription.inject(bus.Signal.LOOK)
 
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         """The events in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself.
@@ -156,12 +157,12 @@ class JobReader:
                 raise self._stopped
             if message is None:
                 return [], False
-            if message["type"] != "response.events" or message["first"] > self._next:
+            if not isinstance(message, JobEvents) or message.first > self._next:
                 return None
-            events = [(kind, text) for kind, text in message["events"][self._next - message["first"] :]]
-            if events or message["last"]:
+            events = list(message.events[self._next - message.first :])
+            if events or message.last:
                 self._next += len(events)
-                return events, message["last"]
+                return events, message.last
 
 
 class ReadingStopped(Exception):

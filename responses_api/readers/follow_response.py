@@ -9,7 +9,7 @@ import structlog
 
 from responses_api import bus
 from responses_api.bus.listen import listen
-from responses_api.bus.relayed_errors import error_from_wire
+from responses_api.bus.messages import ReaderBehind, ResendEvents, ResponseEvents, ResponseRefused, ResponseResult
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, AuthenticationFailed, ServerError
 from responses_api.selectors.jobs import Standing
@@ -72,24 +72,23 @@ class Follower:
             if self._asked_for == self._next:
                 self._ask_again()  # the answer has not come
         elif standing is Standing.EXPIRED or self._ended_before:
-            self._subscription.inject({"type": "job.lost"})
+            self._subscription.inject(bus.Signal.LOST)
         else:
             self._ended_before = True
             self._ask_again()
 
     def lock_out(self) -> None:
         """The key of the request has ended, and so does its answer."""
-        self._subscription.inject({"type": "reader.locked_out"})
+        self._subscription.inject(bus.Signal.LOCKED_OUT)
 
     def give_up(self) -> None:
         """The process ends: read no further, and tell the client so."""
-        self._subscription.inject({"type": "job.lost"})
+        self._subscription.inject(bus.Signal.LOST)
 
     def _ask_again(self) -> None:
         self._asked_for = self._next
         if self._worker:
-            message = {"type": "process.resend", "response": self.public_id, "first": self._next}
-            bus.publish(bus.process_group(self._worker), message)
+            bus.publish(bus.process_group(self._worker), ResendEvents(response=self.public_id, first=self._next))
 
     async def opened(self) -> None:
         """Wait until a worker has accepted the request. Raises what the worker refused it with."""
@@ -136,29 +135,43 @@ class Follower:
         """The next batch in order; ``None`` after ``timeout`` seconds of silence."""
         while True:
             message = await self._subscription.receive(timeout)
-            if message is None:
-                return None
-            if message["type"] == "job.lost":
-                return self._lost(LOST, "lost")
-            if message["type"] == "reader.locked_out":
-                if not self._seen.has_begun:
-                    raise AuthenticationFailed(KEY_ENDED)
-                return _Batch(self.failure(KEY_ENDED), last=True)
-            if message["attempt"] < self._attempt:
-                continue
-            self._attempt = message["attempt"]
-            if message["type"] == "response.behind":
-                return self._lost(BEHIND, "behind")
-            if message["type"] == "response.refused":
-                self.ended = True
-                self._raise_refusal(error_from_wire(message["error"]))
-            self._worker = message["worker"]
+            match message:
+                case None:
+                    return None
+                case bus.Signal.LOST:
+                    return self._lost(LOST, "lost")
+                case bus.Signal.LOCKED_OUT:
+                    return self._locked_out()
+                case ResponseEvents() | ResponseResult() | ResponseRefused() | ReaderBehind():
+                    if message.attempt < self._attempt:
+                        continue
+                    self._attempt = message.attempt
+                    if (batch := self._taken(message)) is not None:
+                        return batch
+
+    def _taken(self, message: ResponseEvents | ResponseResult | ResponseRefused | ReaderBehind) -> _Batch | None:
+        """What a message of the current attempt brings; ``None`` when nothing is new, or something is missing."""
+        if isinstance(message, ReaderBehind):
+            return self._lost(BEHIND, "behind")
+        if isinstance(message, ResponseRefused):
+            self.ended = True
+            self._raise_refusal(message.error.as_error())
+        self._worker = message.worker
+        if isinstance(message, ResponseEvents):
             batch = self._in_order(message)
-            if batch is not None:
-                self.ended = batch.last
-                if batch.last and any(kind == "response.failed" for kind, _ in batch.events[-1:]):
-                    self._note("failed", message["reason"])
-                return batch
+        else:
+            error = message.error.as_error() if message.error is not None else None
+            batch = _Batch([message.event], last=True, error=error)
+        if batch is not None and batch.last:
+            self.ended = True
+            if any(kind == "response.failed" for kind, _ in batch.events[-1:]):
+                self._note("failed", message.reason)
+        return batch
+
+    def _locked_out(self) -> _Batch:
+        if not self._seen.has_begun:
+            raise AuthenticationFailed(KEY_ENDED)
+        return _Batch(self.failure(KEY_ENDED), last=True)
 
     def _lost(self, sentence: str, reason: str) -> _Batch:
         if not self._seen.has_begun:
@@ -177,23 +190,18 @@ class Follower:
         """
         log.error("response.fault", response=self.public_id, end=end, reason=reason, worker=self._worker)
 
-    def _in_order(self, message: bus.Message) -> _Batch | None:
+    def _in_order(self, message: ResponseEvents) -> _Batch | None:
         """What of a message is new; ``None`` when nothing is, or when something before it is missing."""
-        if message["whole"]:
-            # Nobody reads along: the end is all that was published.
-            error = error_from_wire(message["error"]) if message["error"] is not None else None
-            return _Batch([(kind, text) for kind, text in message["events"]], message["last"], error)
-        first: int = message["first"]
-        if first > self._next:
+        if message.first > self._next:
             if self._asked_for != self._next:
                 self._ask_again()
             return None
-        events = [(kind, text) for kind, text in message["events"][self._next - first :]]
+        events = list(message.events[self._next - message.first :])
         if not events:
             return None
         self._next += len(events)
         self._seen.see(events)
-        return _Batch(events, message["last"])
+        return _Batch(events, message.last)
 
     def failure(self, message: str) -> list[EncodedEvent]:
         """The end of an open stream that can't go on."""

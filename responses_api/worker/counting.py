@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import structlog
 
 from responses_api import bus
-from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.bus.messages import CountRefused, CountTokens, TokensCounted
+from responses_api.bus.relayed_errors import RelayedError
 from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.interruptions import Interrupted
@@ -33,13 +34,13 @@ MOST_BYTES_WAITING = 4 * MAX_BYTES
 
 @dataclass(slots=True)
 class _Question:
-    message: bus.Message
+    message: CountTokens
     asked_at: float = field(default_factory=time.monotonic)
     is_left: bool = False
 
     @property
     def size(self) -> int:
-        return len(self.message["payload"])
+        return len(self.message.payload)
 
     def check(self) -> None:
         """Raise :class:`Interrupted` when whoever asked has left, or waits no longer."""
@@ -57,14 +58,14 @@ class Counter:
         self._light = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count")
         self._heavy = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count-heavy")
 
-    def hear(self, message: bus.Message) -> None:
+    def hear(self, message: CountTokens) -> None:
         """Count, and answer; or refuse at once when too much waits already."""
         question = _Question(message)
         with self._lock:
             waiting = sum(other.size for other in self._questions.values())
             is_full = len(self._questions) >= MOST_WAITING or waiting + question.size > MOST_BYTES_WAITING
             if not is_full:
-                self._questions[message["reply"]] = question
+                self._questions[message.reply] = question
         if is_full:
             refuse(message, Overloaded("The server counts as much as it can at once. Try again in a few seconds."))
         else:
@@ -89,7 +90,7 @@ class Counter:
     def _take(self, question: _Question) -> None:
         try:
             question.check()
-            size = question.size + with_fresh_connection(history_size, question.message["parent"])
+            size = question.size + with_fresh_connection(history_size, question.message.parent)
         except Interrupted:
             self._end(question)
         except Exception:  # whoever asked must be answered
@@ -113,7 +114,7 @@ class Counter:
             log.exception("worker.count_failed")
             self._fail(question)
         else:
-            bus.publish(message["reply"], {"type": "count.answer", "tokens": tokens})
+            bus.publish(message.reply, TokensCounted(tokens=tokens))
         finally:
             self._end(question)
 
@@ -123,26 +124,26 @@ class Counter:
 
     def _end(self, question: _Question) -> None:
         with self._lock:
-            self._questions.pop(question.message["reply"], None)
+            self._questions.pop(question.message.reply, None)
 
     def _count(self, question: _Question) -> int:
         question.check()
         message = question.message
-        model = self._host[message["model"]]
-        with assembling(message["scope"]) as assembly:
-            assembly.add(history_size(message["parent"]))
+        model = self._host[message.model]
+        with assembling(message.scope) as assembly:
+            assembly.add(history_size(message.parent))
             return count_prompt(
-                request=parse_create(read_stored(message["payload"])),
-                history=history_items(message["parent"]),
-                owner=message["scope"],
+                request=parse_create(read_stored(message.payload)),
+                history=history_items(message.parent),
+                owner=message.scope,
                 take=assembly.add,
                 tokenizer=model.tokenizer,
                 info=model.engine.info,
-                scope=echo_scope(message["scope"], model.name),
+                scope=echo_scope(message.scope, model.name),
                 check=question.check,
             )
 
 
-def refuse(message: bus.Message, error: ApiError) -> None:
+def refuse(message: CountTokens, error: ApiError) -> None:
     """Tell whoever asked why there is no count."""
-    bus.publish(message["reply"], {"type": "count.refused", "error": error_to_wire(error)})
+    bus.publish(message.reply, CountRefused(error=RelayedError.of(error)))

@@ -4,7 +4,7 @@ import asyncio
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -15,6 +15,14 @@ from django.db import Error as DatabaseError
 
 from inference.types import Chunk, Finish, GenerationRequest, ModelError
 from responses_api import bus
+from responses_api.bus.messages import (
+    CancelRow,
+    CountTokens,
+    ForgetScopes,
+    RememberThoughts,
+    ResendEvents,
+    StopCounting,
+)
 from responses_api.caller import cache_scope
 from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
@@ -491,27 +499,28 @@ class GenerationWorker:
                 try:
                     self._hear(message)
                 except Exception:  # the listener goes on
-                    log.exception("worker.request_failed", type=message["type"])
+                    log.exception("worker.request_failed", type=type(message).__name__)
         finally:
             await subscription.close()
 
-    def _hear(self, message: bus.Message) -> None:
-        if message["type"] == "process.cancel":
-            run = self._runs.get(message["response"])
-            if run is not None:
-                self.cancel(run, "cancelled" if run.is_job else "left")
-        elif message["type"] == "process.resend":
-            self._resend(message["response"], message["first"])
-        elif message["type"] == "process.count":
-            self._counter.hear(message)
-        elif message["type"] == "process.uncount":
-            self._counter.forget(message["reply"])
-        elif message["type"] == "process.remember":
-            reasoning_echo().keep(message["scope"], message["thoughts"])
-        elif message["type"] == "process.forget":
-            self._forget_owners(message["scopes"])
+    def _hear(self, message: bus.Message | bus.Signal) -> None:
+        match message:
+            case CancelRow(row=row):
+                run = self._runs.get(row)
+                if run is not None:
+                    self.cancel(run, "cancelled" if run.is_job else "left")
+            case ResendEvents(response=response, first=first):
+                self._resend(response, first)
+            case CountTokens():
+                self._counter.hear(message)
+            case StopCounting(reply=reply):
+                self._counter.forget(reply)
+            case RememberThoughts(scope=scope, thoughts=thoughts):
+                reasoning_echo().keep(scope, thoughts)
+            case ForgetScopes(scopes=scopes):
+                self._forget_owners(scopes)
 
-    def _forget_owners(self, scopes: list[str]) -> None:
+    def _forget_owners(self, scopes: Iterable[str]) -> None:
         """Drop what is held of owners that are no more."""
         for scope in scopes:
             reasoning_echo().forget(scope)

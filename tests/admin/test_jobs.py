@@ -10,6 +10,7 @@ from django.db.models.functions import Now
 from django.test import Client
 
 from responses_api import bus
+from responses_api.bus.messages import CancelRow
 from responses_api.caller import Caller
 from responses_api.models import Project, Response, User
 from responses_api.protocol import parse_create
@@ -100,7 +101,7 @@ def test_a_running_job_s_worker_is_told(client: Client, running: Response) -> No
     """Until that lets go, the job is running."""
     with patch.object(bus, "publish") as publish:
         assert "Being cancelled: 1." in cancel(client, running)
-    publish.assert_called_once_with(bus.process_group(WORKER), {"type": "process.cancel", "response": running.pk})
+    publish.assert_called_once_with(bus.process_group(WORKER), CancelRow(row=running.pk))
     running.refresh_from_db()
     assert running.cancel_requested_at is not None
     assert running.is_active

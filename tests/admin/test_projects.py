@@ -10,6 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from responses_api import bus
+from responses_api.bus.messages import ForgetScopes
 from responses_api.models import ApiKey, Item, Project, Response, Turn, TurnItem, UsageRecord, User
 from responses_api.services.accounts import forget_owner
 from responses_api.services.accounts.create_key import create_key
@@ -86,7 +87,7 @@ def test_workers_forget_what_they_hold_of_a_project_that_is_gone(
     monkeypatch.setattr(forget_owner, "live_fleet", lambda: SimpleNamespace(workers=[("w1", ["m"]), ("w2", ["m"])]))
     settings.RESPONSES_ISOLATION = "key"
     delete_project(project=project)
-    message = {"type": "process.forget", "scopes": [f"key-{key.pk}", f"project-{project.pk}"]}
+    message = ForgetScopes(scopes=(f"key-{key.pk}", f"project-{project.pk}"))
     assert told == [(bus.process_group(worker), message) for worker in ("w1", "w2")]
 
 

@@ -11,8 +11,8 @@ import pytest
 from django.db import OperationalError
 
 from responses_api import bus
-from responses_api.bus.relayed_errors import error_from_wire
-from responses_api.errors import EntryTooLarge
+from responses_api.bus.messages import JobEvents, Message, ReaderBehind, ResponseEvents, ResponseResult
+from responses_api.errors import ApiError, EntryTooLarge
 from responses_api.models import Response
 from responses_api.services.jobs.event_log import all_batches, decoded_events
 from responses_api.services.jobs.finish_response import finish_response
@@ -30,7 +30,7 @@ __all__ = ["heard", "worker"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-Heard = list[tuple[str, dict[str, Any]]]
+Heard = list[tuple[str, Message]]
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +44,21 @@ def patience(request: pytest.FixtureRequest, settings: Any) -> None:
 def events_of(heard: Heard, public_id: str) -> list[dict[str, Any]]:
     """All events that the readers of a response were told."""
     messages = [message for group, message in heard if group == bus.response_group(public_id)]
-    return [orjson.loads(text) for message in messages for _, text in message["events"]]
+    return [orjson.loads(text) for message in messages for _, text in texts_of(message)]
+
+
+def texts_of(message: Message) -> tuple[tuple[str, str], ...]:
+    """The events that a message brings."""
+    assert isinstance(message, ResponseEvents | JobEvents)
+    return message.events
+
+
+def error_of(heard: Heard, public_id: str) -> ApiError:
+    """What the reader of a whole object was told in its place, by one message."""
+    (message,) = [message for group, message in heard if group == bus.response_group(public_id)]
+    assert isinstance(message, ResponseResult)
+    assert message.error is not None
+    return message.error.as_error()
 
 
 def wait_until_ended(worker: GenerationWorker) -> None:
@@ -104,8 +118,7 @@ def test_who_waits_for_the_whole_object_is_told_that_it_was_too_large(
     public_id = queue("[[tokens: 1500]]", stream=False)
     worker.wake()
     wait_until_ended(worker)
-    (message,) = [message for group, message in heard if group == bus.response_group(public_id)]
-    error = error_from_wire(message["error"])
+    error = error_of(heard, public_id)
     assert isinstance(error, EntryTooLarge)
     assert error.headers["x-should-retry"] == "false"
 
@@ -121,8 +134,7 @@ def test_what_takes_too_long_closes_its_item_and_need_not_be_tried_again(
     closed, error, failed = events_of(heard, streamed)[-3:]
     assert (closed["type"], closed["item"]["status"]) == ("response.output_item.done", "incomplete")
     assert (error["type"], failed["type"]) == ("error", "response.failed")
-    (message,) = [message for group, message in heard if group == bus.response_group(whole)]
-    refusal = error_from_wire(message["error"])
+    refusal = error_of(heard, whole)
     assert (refusal.status, refusal.headers) == (500, {"x-should-retry": "false"})
 
 
@@ -186,15 +198,18 @@ def test_a_reader_that_is_too_far_behind_is_told_so(heard: Heard) -> None:
     assert told.memory <= KEPT_BYTES
     heard.clear()
     told.replay(0)
-    assert [message["type"] for _, message in heard] == ["response.behind"]
+    assert [message for _, message in heard] == [ReaderBehind(attempt=1)]
     heard.clear()
     told.replay(90)
-    assert [event for _, message in heard for event in message["events"]] == events[90:]
-    assert not any(message["last"] for _, message in heard)
+    assert [event for _, message in heard for event in texts_of(message)] == events[90:]
+    assert not any(isinstance(message, ResponseEvents) and message.last for _, message in heard)
     heard.clear()
     told.end([("response.completed", "{}")])
     told.replay(100)
-    assert [(message["first"], message["last"]) for _, message in heard] == [(100, True), (100, True)]
+    assert [(message.first, message.last) for _, message in heard if isinstance(message, ResponseEvents)] == [
+        (100, True),
+        (100, True),
+    ]
 
 
 def test_the_events_of_ended_responses_are_bounded_in_bytes() -> None:
@@ -203,7 +218,7 @@ def test_the_events_of_ended_responses_are_bounded_in_bytes() -> None:
     with patch.object(bus, "publish"):
         for number in range(40):
             told = ToldEvents(LEASE, whole=True)
-            told.end([("response.completed", "x" * (1 << 20))], first=5)
+            told.end([("response.completed", "x" * (1 << 20))])
             ended.keep(f"resp_{number}", told)
     assert ended.memory <= 16 << 20
     assert "resp_39" in ended

@@ -12,6 +12,7 @@ import pytest
 from django.db.models.functions import Now
 
 from responses_api import bus
+from responses_api.bus.messages import CancelRow
 from responses_api.models import Chore, Process, Response
 from responses_api.services.processes import sweep as sweeping
 from responses_api.services.processes.chores import release_chore, take_chore
@@ -71,7 +72,7 @@ def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(worker: Generation
         assert Process.objects.filter(pk=worker.id, heartbeat_at__gt=Now() - timedelta(seconds=1.5)).exists()
         assert hung >= {"recover_background_jobs", "orphaned_jobs", "claim_responses", "scan"}
         hang.set()
-        bus.publish(bus.process_group(worker.id), {"type": "process.cancel", "response": 0})
+        bus.publish(bus.process_group(worker.id), CancelRow(row=0))
 
 
 def test_one_process_at_a_time_has_a_chore() -> None:

@@ -7,7 +7,7 @@ import orjson
 import pytest
 from asgiref.sync import sync_to_async
 
-from responses_api import bus
+from responses_api.bus.messages import JobEvents
 from responses_api.models import EventBatch, Response
 from responses_api.protocol import parse_create
 from responses_api.readers.follow_job import JobReader, ReadingStopped, reading
@@ -50,13 +50,13 @@ class Worker:
         self.cursor = LogCursor.after(all_batches(row.pk))
         self.events = stream(row)
 
-    def keep(self, count: int) -> bus.Message:
+    def keep(self, count: int) -> JobEvents:
         """Keep the next events; the message that tells of them."""
         first = self.cursor.next_event
         some = self.events[first : first + count]
         last = first + len(some) == len(self.events)
         self.cursor.batch(some, response=self.row.pk, attempt=1, is_end=last).save(force_insert=True)
-        return {"type": "response.events", "attempt": 0, "first": first, "events": some, "last": last}
+        return JobEvents(first=first, events=tuple(some), last=last)
 
     @property
     def has_ended(self) -> bool:
@@ -78,7 +78,7 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
     worker = await sync_to_async(Worker)(row)
     first = choose.choice([0, 0, 3, 5])
     seen: list[int] = []
-    late: list[bus.Message] = []
+    late: list[JobEvents] = []
     if choose.random() < 0.5:
         await sync_to_async(worker.keep)(6)
     async with reading(row.public_id) as reader:
@@ -155,8 +155,8 @@ async def test_a_message_is_enough(settings: Any) -> None:
         reader.start(row, 2)
         batches = reader.batches(keepalive=30)
         message = await sync_to_async(worker.keep)(100)
-        tell_readers(row.public_id, message["first"], message["events"], last=True)
-        assert [events async for events in batches if events] == [message["events"]]
+        tell_readers(row.public_id, message.first, list(message.events), last=True)
+        assert [events async for events in batches if events] == [list(message.events)]
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])

@@ -12,7 +12,8 @@ from asgiref.sync import sync_to_async
 from responses_api import bus
 from responses_api.api.request_scope import CALLER
 from responses_api.bus.memory import ThreadSafeChannelLayer
-from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.bus.messages import Message, ResponseRefused, ResponseResult
+from responses_api.bus.relayed_errors import RelayedError
 from responses_api.consumers import sse
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
 from responses_api.models import Response
@@ -122,30 +123,27 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
 @pytest.mark.parametrize(
     ("message", "logged"),
     [
-        ({"type": "response.refused", "error": error_to_wire(ServerError("It failed."))}, ("refused", "server_error")),
-        ({"type": "response.refused", "error": error_to_wire(InvalidRequest("Send less."))}, None),
+        (ResponseRefused(attempt=1, error=RelayedError.of(ServerError("It failed."))), ("refused", "server_error")),
+        (ResponseRefused(attempt=1, error=RelayedError.of(InvalidRequest("Send less."))), None),
         (
-            {
-                "type": "response.events",
-                "worker": "worker_1",
-                "first": 7,
-                "events": [("response.failed", '{"response": {"error": {"message": "It failed."}}}')],
-                "last": True,
-                "whole": True,
-                "error": error_to_wire(EntryTooLarge("It is too large.")),
-                "reason": "too_large",
-            },
+            ResponseResult(
+                attempt=1,
+                worker="worker_1",
+                event=("response.failed", '{"response": {"error": {"message": "It failed."}}}'),
+                error=RelayedError.of(EntryTooLarge("It is too large.")),
+                reason="too_large",
+            ),
             ("failed", "too_large"),
         ),
     ],
 )
 async def test_a_fault_of_ours_is_logged_once_where_the_request_is_known(
-    message: dict[str, Any], logged: tuple[str, str] | None
+    message: Message, logged: tuple[str, str] | None
 ) -> None:
     """With the response's id and a reason, and nothing of the content; what the caller did wrong is not."""
     with patch.object(follow_response, "log") as log:
         follower = await follow("resp_1")
-        bus.publish(bus.response_group("resp_1"), {"attempt": 1, **message})
+        bus.publish(bus.response_group("resp_1"), message)
         with pytest.raises(ApiError):
             await follower.result()
         await follower.close()

@@ -11,7 +11,18 @@ import pytest
 from django.db import OperationalError
 
 from responses_api import bus
+from responses_api.bus.messages import (
+    CountRefused,
+    CountTokens,
+    ForgetScopes,
+    Message,
+    ResponseEvents,
+    ResponseRefused,
+    StopCounting,
+    TokensCounted,
+)
 from responses_api.caller import Caller
+from responses_api.errors import Overloaded
 from responses_api.models import Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import CreateResponse, parse_create
@@ -27,14 +38,15 @@ from responses_api.worker.hosted_models import ModelHost
 from responses_api.worker.runtime import GenerationWorker
 
 NEXT = Compacting.next
+Heard = list[tuple[str, Message]]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def heard() -> Iterator[list[tuple[str, dict[str, Any]]]]:
+def heard() -> Iterator[Heard]:
     """Everything that is published."""
-    messages: list[tuple[str, dict[str, Any]]] = []
+    messages: Heard = []
     with patch.object(bus, "publish", lambda group, message: messages.append((group, message))):
         yield messages
 
@@ -75,12 +87,21 @@ def wait_until_none_is_active() -> None:
         time.sleep(0.02)
 
 
-def last(heard: list[tuple[str, dict[str, Any]]], public_id: str) -> dict[str, Any]:
+def last(heard: Heard, public_id: str) -> Message:
+    """What the readers of a response were told last."""
     return [message for group, message in heard if group == bus.response_group(public_id)][-1]
 
 
+def end(heard: Heard, public_id: str) -> str:
+    """The type of the last event of a stream that has ended."""
+    message = last(heard, public_id)
+    assert isinstance(message, ResponseEvents)
+    assert message.last
+    return message.events[-1][0]
+
+
 def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
-    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+    worker: GenerationWorker, heard: Heard
 ) -> None:
     """Neither the one that it failed for, nor those that were claimed together with it."""
     broken: list[str] = []
@@ -102,8 +123,10 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
         worker._claim()
         wait_until_none_is_active()
     assert broken == ids[:1]
-    assert last(heard, ids[0])["error"]["class"] == "Overloaded"
-    assert all(last(heard, public_id)["last"] for public_id in ids[1:])
+    refusal = last(heard, ids[0])
+    assert isinstance(refusal, ResponseRefused)
+    assert isinstance(refusal.error.as_error(), Overloaded)
+    assert all(end(heard, public_id) for public_id in ids[1:])
 
 
 def test_a_claim_under_way_when_the_worker_stops_is_given_back(worker: GenerationWorker) -> None:
@@ -136,9 +159,7 @@ def refuse_without_database(run: Any, error: Any) -> None:
 REFUSE = Generation.refuse
 
 
-def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
-    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(worker: GenerationWorker, heard: Heard) -> None:
     """Its reader gets `response.failed`."""
     (model,) = worker._host
 
@@ -151,14 +172,10 @@ def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
         worker.wake()
         wait_until_none_is_active()
     worker.drain()
-    final = last(heard, public_id)
-    assert final["last"]
-    assert final["events"][-1][0] == "response.failed"
+    assert end(heard, public_id) == "response.failed"
 
 
-def test_an_engine_that_has_stopped_is_replaced(
-    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, heard: Heard) -> None:
     """What comes next is answered by a new one."""
     (model,) = worker._host
     stopped = model.engine
@@ -168,11 +185,11 @@ def test_an_engine_that_has_stopped_is_replaced(
     worker.wake()
     wait_until_none_is_active()
     worker.drain()
-    assert last(heard, public_id)["events"][-1][0] == "response.completed"
+    assert end(heard, public_id) == "response.completed"
     assert model.engine is not stopped
 
 
-def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]) -> None:
+def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: Heard) -> None:
     """Else it would take no more requests after some hundreds; their last events can still be asked for again."""
     ids = [queue("hi"), queue("hi"), queue("[[fail: So it is.]]")]
     worker._claim()
@@ -187,13 +204,11 @@ def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: list[t
 def test_owners_that_are_gone_are_forgotten(worker: GenerationWorker) -> None:
     """By the engines and by what was remembered of their thinking."""
     with patch.object(type(worker._host.default().engine), "forget") as forget:
-        worker._hear({"type": "process.forget", "scopes": ["project-1", "key-2"]})
+        worker._hear(ForgetScopes(scopes=("project-1", "key-2")))
     assert [call.args[-1] for call in forget.call_args_list] == ["project-1", "key-2"]
 
 
-def test_what_takes_long_to_prepare_holds_up_nothing_else(
-    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
-) -> None:
+def test_what_takes_long_to_prepare_holds_up_nothing_else(worker: GenerationWorker, heard: Heard) -> None:
     """Neither large requests nor compactions, however many: a small one begins and ends meanwhile."""
     go_on = threading.Event()
     held: list[str] = []
@@ -229,13 +244,13 @@ def test_what_takes_long_to_prepare_holds_up_nothing_else(
         finally:
             go_on.set()
         wait_until_none_is_active()
-    assert last(heard, small)["last"]
+    assert end(heard, small) == "response.completed"
     worker.drain()
     assert COMPACTING.size() == 0
 
 
 def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(
-    worker: GenerationWorker, heard: list[tuple[str, dict[str, Any]]]
+    worker: GenerationWorker, heard: Heard
 ) -> None:
     """Large ones wait for each other, small ones and generations don't; who left is counted for no longer."""
     begun: list[Any] = []
@@ -250,19 +265,10 @@ def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(
 
     def ask(reply: str, text: str) -> None:
         payload = orjson.dumps({"input": text}).decode()
-        worker._hear(
-            {
-                "type": "process.count",
-                "reply": reply,
-                "model": "scripted",
-                "payload": payload,
-                "parent": None,
-                "scope": "a",
-            }
-        )
+        worker._hear(CountTokens(reply=reply, model="scripted", payload=payload, parent=None, scope="a"))
 
     def answers() -> list[str]:
-        return [group for group, message in heard if message["type"].startswith("count.")]
+        return [group for group, message in heard if isinstance(message, TokensCounted | CountRefused)]
 
     def eventually(condition: Any) -> bool:
         deadline = time.monotonic() + 10
@@ -278,9 +284,9 @@ def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(
         assert eventually(lambda: answers() == ["small"])
         small = queue("hi")
         wait_until_none_is_active()
-        assert last(heard, small)["last"]
+        assert end(heard, small) == "response.completed"
         for number in range(4):
-            worker._hear({"type": "process.uncount", "reply": f"large-{number}"})
+            worker._hear(StopCounting(reply=f"large-{number}"))
         assert eventually(lambda: not worker._counter._questions)
         assert len(begun) == 2
         for number in range(5):

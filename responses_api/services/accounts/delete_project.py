@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from responses_api import bus
+from responses_api.bus.messages import CancelRow
 from responses_api.database.transaction_locks import again_when_deadlocked
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.models import (
@@ -32,7 +33,7 @@ def delete_project(*, project: Project) -> None:
     """
     removed = again_when_deadlocked(lambda: _remove(project))
     for pk, worker in removed.running:
-        bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": pk})
+        bus.publish(bus.process_group(worker), CancelRow(row=pk))
     forget_owners(project_id=project.pk, key_ids=removed.key_ids)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from responses_api import bus
+from responses_api.bus.messages import ForgetScopes
 from responses_api.caller import cache_scope
 from responses_api.selectors.models import live_fleet
 
@@ -17,4 +18,4 @@ def forget_owners(*, project_id: int, key_ids: Iterable[int] = (), whole: bool =
     if not scopes:
         return
     for worker, _ in live_fleet().workers:
-        bus.publish(bus.process_group(worker), {"type": "process.forget", "scopes": sorted(scopes)})
+        bus.publish(bus.process_group(worker), ForgetScopes(scopes=tuple(sorted(scopes))))

@@ -8,7 +8,7 @@ from typing import Any
 
 from responses_api import bus
 from responses_api.bus.listen import listen
-from responses_api.bus.relayed_errors import error_from_wire
+from responses_api.bus.messages import CountRefused, CountTokens, StopCounting, TokensCounted
 from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread
 from responses_api.errors import Overloaded, RequestTooLarge
@@ -109,32 +109,32 @@ async def count_input_tokens(*, caller: Caller, payload: Any) -> int:
     question = await in_admission_thread(caller.name, ask, caller, payload)
     with asking(question):
         answer = await answered(question)
-    if answer is None:
-        raise Overloaded("No worker answered in time. Try again in a few seconds.")
-    if answer["type"] == "count.refused":
-        raise error_from_wire(answer["error"])
-    tokens: int = answer["tokens"]
-    return tokens
+    match answer:
+        case TokensCounted(tokens=tokens):
+            return tokens
+        case CountRefused(error=refusal):
+            raise refusal.as_error()
+        case _:
+            raise Overloaded("No worker answered in time. Try again in a few seconds.")
 
 
-async def answered(question: Question) -> bus.Message | None:
+async def answered(question: Question) -> bus.Message | bus.Signal | None:
     """What the worker says; ``None`` when it says nothing in time."""
     reply = bus.response_group(new_id("req_"))
     answer = None
     subscription = await listen(reply)
     try:
-        message = {
-            "type": "process.count",
-            "reply": reply,
-            "model": question.model,
-            "payload": question.payload,
-            "parent": question.parent,
-            "scope": question.scope,
-        }
+        message = CountTokens(
+            reply=reply,
+            model=question.model,
+            payload=question.payload,
+            parent=question.parent,
+            scope=question.scope,
+        )
         bus.publish(bus.process_group(question.worker), message)
         answer = await subscription.receive(ANSWER_SECONDS)
         return answer
     finally:
         if answer is None:
-            bus.publish(bus.process_group(question.worker), {"type": "process.uncount", "reply": reply})
+            bus.publish(bus.process_group(question.worker), StopCounting(reply=reply))
         await subscription.close()

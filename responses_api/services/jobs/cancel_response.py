@@ -9,6 +9,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from responses_api import bus
+from responses_api.bus.messages import CancelRow, JobEvents
 from responses_api.caller import Caller
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import InvalidRequest, NotFound
@@ -54,7 +55,7 @@ async def _something(subscription: bus.Subscription | None, seconds: float) -> N
             await asyncio.sleep(left)
             return
         message = await subscription.receive(left)
-        if message is not None and message.get("last"):
+        if isinstance(message, JobEvents) and message.last:
             return
 
 
@@ -65,7 +66,7 @@ def request_cancellation(*, caller: Caller, response_id: str) -> Response:
         held = Response.objects.filter(pk=row.pk, status__in=ACTIVE)
         held.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
         for worker in held.exclude(worker="").values_list("worker", flat=True):
-            bus.publish(bus.process_group(worker), {"type": "process.cancel", "response": row.pk})
+            bus.publish(bus.process_group(worker), CancelRow(row=row.pk))
     return get_response(caller=caller, response_id=response_id)
 
 
@@ -102,4 +103,4 @@ def abandon_response(*, public_id: str) -> None:
             remove_jobs(Response.objects.filter(pk=row.pk))
             return
         Response.objects.filter(pk=row.pk).update(cancel_requested_at=Now())
-    bus.publish(bus.process_group(row.worker), {"type": "process.cancel", "response": row.pk})
+    bus.publish(bus.process_group(row.worker), CancelRow(row=row.pk))

@@ -11,6 +11,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from responses_api import bus
+from responses_api.bus.messages import JobEvents
 from responses_api.caller import cache_scope
 from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
@@ -162,5 +163,4 @@ def is_oversized(event: EncodedEvent) -> bool:
 
 def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
     """Publish events of a job that are kept."""
-    message = {"type": "response.events", "attempt": 0, "first": first, "events": events, "last": last}
-    bus.publish(bus.response_group(public_id), message)
+    bus.publish(bus.response_group(public_id), JobEvents(first=first, events=tuple(events), last=last))

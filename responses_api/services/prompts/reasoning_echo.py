@@ -17,6 +17,7 @@ from django.conf import settings
 
 from inference.dialects.rendering import content_text
 from responses_api import bus
+from responses_api.bus.messages import RememberThoughts
 from responses_api.selectors.models import live_fleet
 
 Item = Mapping[str, Any]
@@ -140,8 +141,7 @@ def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", o
     thoughts = reasoning_echo().remember(scope, history, output)
     for other, models in live_fleet().workers:
         if thoughts and other != worker and model in models:
-            message = {"type": "process.remember", "scope": scope, "thoughts": thoughts}
-            bus.publish(bus.process_group(other), message)
+            bus.publish(bus.process_group(other), RememberThoughts(scope=scope, thoughts=tuple(thoughts)))
 
 
 def echo_scope(cache_scope: str, model: str) -> str:

@@ -312,12 +312,10 @@ class Generation:
             if self._stream:  # else every message would wake a reader that waits for the end alone
                 self.told.tell([encode_event(event) for event in events])
             return
-        if self._stream:
-            self.told.end([encode_event(event) for event in events], reason=reason)
-            return
-        end = events[-1]
-        error = self._refusal if end["type"] == "response.failed" else None
-        self.told.end([encode_event(end)], first=end["sequence_number"], error=error, reason=reason)
+        if not self._stream:
+            events = events[-1:]
+        error = self._refusal if events[-1]["type"] == "response.failed" else None
+        self.told.end([encode_event(event) for event in events], error=error, reason=reason)
 
     def _age_ms(self) -> int:
         return max(0, round((self._clock.now() - self.created_at).total_seconds() * 1000))

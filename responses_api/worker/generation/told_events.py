@@ -1,11 +1,13 @@
 """What the reader of a foreground response has been told, as much of it as it may ask for again."""
 
 import sys
+import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
 
 from responses_api import bus
-from responses_api.bus.relayed_errors import error_to_wire
+from responses_api.bus.messages import ReaderBehind, ResponseEvents, ResponseRefused, ResponseResult
+from responses_api.bus.relayed_errors import RelayedError
 from responses_api.errors import ApiError
 from responses_api.services.jobs.leases import Lease
 from responses_api.streaming import EncodedEvent
@@ -24,10 +26,14 @@ class ToldEvents:
     def __init__(self, lease: Lease, *, whole: bool) -> None:
         self._lease = lease
         self._whole = whole
+        # A reader asks for what it has missed while more is published.
+        self._lock = threading.Lock()
         self._events: deque[EncodedEvent] = deque()
         self._first = 0
-        self._last: bus.Message | None = None
-        """The message that ended it, without events."""
+        self._has_ended = False
+        self._reason = ""
+        self._only: ResponseRefused | ResponseResult | None = None
+        """The one message that said all there was to say."""
         self.memory = 0
         """Bytes of memory that its events take."""
 
@@ -38,44 +44,44 @@ class ToldEvents:
 
     def tell(self, events: Sequence[EncodedEvent]) -> None:
         """Publish the next events."""
-        first = self.count
-        self._keep(events)
-        self._send(first, events)
+        with self._lock:
+            self._tell(events)
 
-    def end(
-        self,
-        events: Sequence[EncodedEvent],
-        *,
-        first: int | None = None,
-        error: ApiError | None = None,
-        reason: str = "",
-    ) -> None:
-        """Publish the last events. ``error`` is what a reader of the whole object is told in their place; ``reason``
-        says for the log why the response failed.
+    def end(self, events: Sequence[EncodedEvent], *, error: ApiError | None = None, reason: str = "") -> None:
+        """Publish the last events. ``error`` is raised for a reader of the whole object in its place; ``reason`` says
+        for the log why the response failed.
         """
-        first = self.count if first is None else first
-        if not self._events:
-            self._first = first
-        self._last = {"last": True, "error": error_to_wire(error) if error is not None else None, "reason": reason}
-        self._keep(events)
-        self._send(first, events)
+        with self._lock:
+            self._has_ended, self._reason = True, reason
+            if not self._whole:
+                self._tell(events)
+                return
+            relayed = RelayedError.of(error) if error is not None else None
+            attempt, worker, event = self._lease.attempt, self._lease.worker, events[-1]
+            self.memory = sys.getsizeof(event[1])
+            self._only = ResponseResult(attempt=attempt, worker=worker, event=event, error=relayed, reason=reason)
+            self._publish(self._only)
 
     def refuse(self, error: ApiError) -> None:
         """Publish that the request can't be run."""
-        self._last = {"type": "response.refused", "attempt": self._lease.attempt, "error": error_to_wire(error)}
-        self._publish(self._last)
+        with self._lock:
+            self._only = ResponseRefused(attempt=self._lease.attempt, error=RelayedError.of(error))
+            self._publish(self._only)
 
     def replay(self, first: int) -> None:
         """Publish again what a reader has missed."""
-        if self._last is not None and "type" in self._last:
-            self._publish(self._last)
-        elif self._whole:
-            if self._last is not None:
-                self._send(self._first, list(self._events))
-        elif first < self._first:
-            self._publish({"type": "response.behind", "attempt": self._lease.attempt})
-        elif first < self.count:
-            self._send(first, list(self._events)[first - self._first :])
+        with self._lock:
+            if self._only is not None:
+                self._publish(self._only)
+            elif first < self._first:
+                self._publish(ReaderBehind(attempt=self._lease.attempt))
+            elif first < self.count:
+                self._send(first, list(self._events)[first - self._first :])
+
+    def _tell(self, events: Sequence[EncodedEvent]) -> None:
+        first = self.count
+        self._keep(events)
+        self._send(first, events)
 
     def _keep(self, events: Sequence[EncodedEvent]) -> None:
         for event in events:
@@ -86,21 +92,17 @@ class ToldEvents:
             self._first += 1
 
     def _send(self, first: int, events: Sequence[EncodedEvent]) -> None:
-        pages = list(paged(events))
-        for page in pages:
-            about: bus.Message = {"last": False, "error": None, "reason": ""}
-            if page is pages[-1] and self._last is not None and first + len(page) == self.count:
-                about = self._last
+        for page in paged(events):
+            last = self._has_ended and first + len(page) == self.count
             self._publish(
-                {
-                    "type": "response.events",
-                    "attempt": self._lease.attempt,
-                    "worker": self._lease.worker,
-                    "first": first,
-                    "events": page,
-                    "whole": self._whole,
-                    **about,
-                }
+                ResponseEvents(
+                    attempt=self._lease.attempt,
+                    worker=self._lease.worker,
+                    first=first,
+                    events=page,
+                    last=last,
+                    reason=self._reason if last else "",
+                )
             )
             first += len(page)
 
@@ -108,15 +110,15 @@ class ToldEvents:
         bus.publish(bus.response_group(self._lease.public_id), message)
 
 
-def paged(events: Sequence[EncodedEvent]) -> Iterator[list[EncodedEvent]]:
-    """The events, in lists of which none is much larger than a message should be."""
+def paged(events: Sequence[EncodedEvent]) -> Iterator[tuple[EncodedEvent, ...]]:
+    """The events, in parts of which none is much larger than a message should be."""
     page: list[EncodedEvent] = []
     size = 0
     for event in events:
         if page and size + len(event[1]) > MESSAGE_BYTES:
-            yield page
+            yield tuple(page)
             page, size = [], 0
         page.append(event)
         size += len(event[1])
     if page:
-        yield page
+        yield tuple(page)

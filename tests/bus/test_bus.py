@@ -9,6 +9,7 @@ from channels.layers import get_channel_layer
 from responses_api import bus
 from responses_api.bus import Subscription, publish, subscribe
 from responses_api.bus.memory import ThreadSafeChannelLayer
+from responses_api.bus.messages import CancelRow, JobEvents, Message, ReaderBehind, ResendEvents, ResponseEvents
 from responses_api.bus.publisher import merged
 from responses_api.bus.sizes import BUFFER_BYTES
 
@@ -20,16 +21,16 @@ async def test_messages_of_many_threads_arrive_in_each_thread_s_order() -> None:
 
     def send(name: int) -> None:
         for number in range(count):
-            publish("numbers", {"type": "number", "from": name, "number": number})
+            publish("numbers", ResendEvents(response=str(name), first=number))
 
     senders = [threading.Thread(target=send, args=(name,)) for name in range(threads)]
     for sender in senders:
         sender.start()
-    seen: dict[int, list[int]] = {name: [] for name in range(threads)}
+    seen: dict[str, list[int]] = {str(name): [] for name in range(threads)}
     for _ in range(threads * count):
         message = await subscription.receive(10)
-        assert message is not None
-        seen[message["from"]].append(message["number"])
+        assert isinstance(message, ResendEvents)
+        seen[message.response].append(message.first)
     for sender in senders:
         sender.join()
     await subscription.close()
@@ -40,10 +41,10 @@ async def test_a_time_out_loses_no_message() -> None:
     """What comes after a receive has timed out is received by the next one."""
     subscription = await subscribe("late")
     assert await subscription.receive(0.01) is None
-    publish("late", {"type": "here"})
-    assert await subscription.receive(5) == {"type": "here"}
+    publish("late", CancelRow(row=1))
+    assert await subscription.receive(5) == CancelRow(row=1)
     await subscription.close()
-    publish("late", {"type": "gone"})
+    publish("late", CancelRow(row=2))
 
 
 async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits() -> None:
@@ -61,20 +62,20 @@ async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits()
 
 async def test_messages_that_wait_are_bounded_in_bytes() -> None:
     """In the layer, in a subscription and before a broker; the newest are missed, one is always taken."""
-    large = {"type": "response.events", "attempt": 1, "first": 0, "events": [("delta", "x" * (BUFFER_BYTES // 4))]}
+    large = JobEvents(first=0, events=(("delta", "x" * (BUFFER_BYTES // 4)),))
     layer = ThreadSafeChannelLayer()
     await layer.group_add("group", "slow")
     for _ in range(10):
-        layer.group_post("group", large)
+        layer.group_post("group", large.to_wire())
     assert len(layer._buffers["slow"].messages) == 3
     subscription = await subscribe("slow")
     for _ in range(10):
         publish("slow", large)
         await asyncio.sleep(0.01)
-    subscription.inject({"type": "job.lost"})
+    subscription.inject(bus.Signal.LOST)
     received = [await subscription.receive(0.1) for _ in range(5)]
-    assert [message and message["type"] for message in received] == ["response.events"] * 3 + ["job.lost", None]
-    publish("slow", {**large, "events": [("delta", "x" * 2 * BUFFER_BYTES)]})
+    assert received == [large, large, large, bus.Signal.LOST, None]
+    publish("slow", JobEvents(first=0, events=(("delta", "x" * 2 * BUFFER_BYTES),)))
     assert await subscription.receive(5) is not None
     await subscription.close()
 
@@ -124,16 +125,11 @@ async def test_a_listener_that_gives_up_half_way_leaves_nothing(settings: Any, r
 def test_waiting_event_batches_of_one_attempt_are_joined() -> None:
     """Consecutive batches become one message; gaps, other attempts and other messages stay apart."""
 
-    def events(first: int, *kinds: str, attempt: int = 1, last: bool = False) -> dict[str, Any]:
-        return {
-            "type": "response.events",
-            "attempt": attempt,
-            "first": first,
-            "events": [(kind, "{}") for kind in kinds],
-            "last": last,
-        }
+    def events(first: int, *kinds: str, attempt: int = 1, last: bool = False) -> Message:
+        made = tuple((kind, "{}") for kind in kinds)
+        return ResponseEvents(attempt=attempt, worker="worker_1", first=first, events=made, last=last)
 
     joined = merged([events(0, "a"), events(1, "b", "c"), events(3, "d", last=True)])
     assert joined == [events(0, "a", "b", "c", "d", last=True)]
-    apart = [events(0, "a"), events(2, "c"), events(3, "d", attempt=2), {"type": "response.refused"}]
+    apart = [events(0, "a"), events(2, "c"), events(3, "d", attempt=2), ReaderBehind(attempt=2)]
     assert merged(apart) == apart
