@@ -14,7 +14,6 @@ from inference.types import ModelInfo
 from responses_api.caller import Caller
 from responses_api.ids import new_id
 from responses_api.models import Item, Process, Project, Response, Turn, TurnItem, UsageRecord
-from responses_api.protocol import parse_create
 from responses_api.selectors import history
 from responses_api.selectors.history import history_payloads
 from responses_api.selectors.models import forget_fleet, live_fleet
@@ -99,9 +98,7 @@ class Conversationalist:
         """Ask ``text`` and have a worker take it."""
         payload = {"input": text, **options}
         public_id = new_response_id()
-        create_response(
-            caller=self.caller, request=parse_create(payload), public_id=public_id, payload=payload, reader="test"
-        )
+        create_response(caller=self.caller, public_id=public_id, payload=payload, reader="test")
         (row,) = claim_responses(worker=self.worker, models=[MODEL], limit=1)
         prepared = prepare_generation(
             row=row, request_id=public_id, tokenizer=ScriptedTokenizer(), info=INFO, cache_scope="test"

@@ -7,13 +7,24 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
 from responses_api.caller import Caller
+from responses_api.services.accounts.authenticate import authenticate
 
-from .admission import identify
-from .request_scope import CALLER
+from .origin import is_foreign_page, is_forwarded
+from .request_scope import CALLER, Scope, header
 
 if TYPE_CHECKING:
     # DRF imports this module while it imports its own views.
     from rest_framework.views import APIView
+
+
+def identify(scope: Scope) -> Caller:
+    """Find out who asks, by the headers. Raises :class:`AuthenticationFailed` or :class:`PermissionDenied`."""
+    return authenticate(
+        authorization=header(scope, b"authorization"),
+        x_api_key=header(scope, b"x-api-key"),
+        is_forwarded=is_forwarded(scope),
+        is_foreign_page=is_foreign_page(scope),
+    )
 
 
 class KeyAuthentication(BaseAuthentication):

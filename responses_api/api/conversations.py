@@ -29,77 +29,73 @@ from responses_api.services.store.edit_conversation_items import add_conversatio
 from responses_api.services.store.touch_store import touch_conversation
 
 from .endpoint import Endpoint
-from .request_scope import payload
-from .views import arguments, caller
-
-
-def body(request: Request) -> Any:
-    """The request's JSON value. Raises what made it unreadable."""
-    return payload(request._request.scope)  # type: ignore[attr-defined]
-
-
-def shown(request: Request, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
-    """The items as the caller asked for them."""
-    return shown_items(items, include=include, owner=caller(request).scope)
 
 
 class ConversationsView(Endpoint):
     """``POST /conversations``."""
 
     def post(self, request: Request) -> Response:
-        asked = parse_create_conversation(body(request))
-        return Response(wire_conversation(create_conversation(caller=caller(request), request=asked)))
+        asked = parse_create_conversation(self.body.value())
+        return Response(wire_conversation(create_conversation(caller=self.caller, request=asked)))
 
 
 class ConversationView(Endpoint):
     """A conversation without its items."""
 
     def get(self, request: Request, conversation_id: str) -> Response:
-        found = wire_conversation(get_conversation(caller=caller(request), conversation_id=conversation_id))
-        touch_conversation(caller=caller(request), conversation_id=conversation_id)
+        found = wire_conversation(get_conversation(caller=self.caller, conversation_id=conversation_id))
+        touch_conversation(caller=self.caller, conversation_id=conversation_id)
         return Response(found)
 
     def post(self, request: Request, conversation_id: str) -> Response:
-        asked = parse_update_conversation(body(request))
-        row = edit_conversation(caller=caller(request), conversation_id=conversation_id, request=asked)
+        asked = parse_update_conversation(self.body.value())
+        row = edit_conversation(caller=self.caller, conversation_id=conversation_id, request=asked)
         return Response(wire_conversation(row))
 
     def delete(self, request: Request, conversation_id: str) -> Response:
-        refuse_query(arguments(request))
-        delete_conversation(caller=caller(request), conversation_id=conversation_id)
+        refuse_query(self.query)
+        delete_conversation(caller=self.caller, conversation_id=conversation_id)
         return Response(deleted_conversation(conversation_id))
 
 
-class ConversationItemsView(Endpoint):
+class ItemsEndpoint(Endpoint):
+    """An address whose answers have items."""
+
+    def shown(self, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
+        """The items with what the caller asked for and no more."""
+        return shown_items(items, include=include, owner=self.caller.scope)
+
+
+class ConversationItemsView(ItemsEndpoint):
     """A conversation's items, page by page."""
 
     def get(self, request: Request, conversation_id: str) -> Response:
-        query = parse_list_query(arguments(request))
-        with assembling(caller(request).scope) as assembly:
+        query = parse_list_query(self.query)
+        with assembling(self.caller.scope) as assembly:
             page = list_conversation_items(
-                caller=caller(request), conversation_id=conversation_id, query=query, take=assembly.add
+                caller=self.caller, conversation_id=conversation_id, query=query, take=assembly.add
             )
-            page["data"] = shown(request, page["data"], include=query.include)
-        touch_conversation(caller=caller(request), conversation_id=conversation_id)
+            page["data"] = self.shown(page["data"], include=query.include)
+        touch_conversation(caller=self.caller, conversation_id=conversation_id)
         return Response(page)
 
     def post(self, request: Request, conversation_id: str) -> Response:
-        query = parse_item_query(arguments(request))
-        asked = parse_create_items(body(request))
-        added = add_conversation_items(caller=caller(request), conversation_id=conversation_id, request=asked)
-        return Response(list_envelope(shown(request, added, include=query.include), has_more=False))
+        query = parse_item_query(self.query)
+        asked = parse_create_items(self.body.value())
+        added = add_conversation_items(caller=self.caller, conversation_id=conversation_id, request=asked)
+        return Response(list_envelope(self.shown(added, include=query.include), has_more=False))
 
 
-class ConversationItemView(Endpoint):
+class ConversationItemView(ItemsEndpoint):
     """One item of a conversation."""
 
     def get(self, request: Request, conversation_id: str, item_id: str) -> Response:
-        query = parse_item_query(arguments(request))
-        found = get_conversation_item(caller=caller(request), conversation_id=conversation_id, item_id=item_id)
-        touch_conversation(caller=caller(request), conversation_id=conversation_id)
-        return Response(shown(request, [found], include=query.include)[0])
+        query = parse_item_query(self.query)
+        found = get_conversation_item(caller=self.caller, conversation_id=conversation_id, item_id=item_id)
+        touch_conversation(caller=self.caller, conversation_id=conversation_id)
+        return Response(self.shown([found], include=query.include)[0])
 
     def delete(self, request: Request, conversation_id: str, item_id: str) -> Response:
-        refuse_query(arguments(request))
-        row = delete_conversation_item(caller=caller(request), conversation_id=conversation_id, item_id=item_id)
+        refuse_query(self.query)
+        row = delete_conversation_item(caller=self.caller, conversation_id=conversation_id, item_id=item_id)
         return Response(wire_conversation(row))

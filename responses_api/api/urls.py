@@ -2,15 +2,15 @@
 
 from django.urls import path
 
-from . import compaction, conversations, input_tokens, openapi, status, views
+from . import conversations, models, openapi, responses, status
 
 endpoints = [
-    ("responses", views.ResponsesView),
-    ("responses/input_tokens", input_tokens.InputTokensView),
-    ("responses/compact", compaction.CompactionView),
-    ("responses/<str:response_id>", views.ResponseView),
-    ("responses/<str:response_id>/cancel", views.CancelView),
-    ("responses/<str:response_id>/input_items", views.InputItemsView),
+    ("responses", responses.ResponsesView),
+    ("responses/input_tokens", responses.InputTokensView),
+    ("responses/compact", responses.CompactionView),
+    ("responses/<str:response_id>", responses.ResponseView),
+    ("responses/<str:response_id>/cancel", responses.CancelView),
+    ("responses/<str:response_id>/input_items", responses.InputItemsView),
     ("conversations", conversations.ConversationsView),
     ("conversations/<str:conversation_id>", conversations.ConversationView),
     ("conversations/<str:conversation_id>/items", conversations.ConversationItemsView),
@@ -18,8 +18,8 @@ endpoints = [
     ("status", status.StatusView),
     ("metrics", status.MetricsView),
     ("openapi.json", openapi.OpenApiView),
-    ("models", views.ModelsView),
-    ("models/<path:name>", views.ModelView),
+    ("models", models.ModelsView),
+    ("models/<path:name>", models.ModelView),
 ]
 
 urlpatterns = [path(prefix + route, view.as_view()) for prefix in ("v1/", "") for route, view in endpoints]

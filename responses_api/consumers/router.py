@@ -17,24 +17,23 @@ from django.conf import settings
 from django.http.request import split_domain_port, validate_host
 from django.urls import Resolver404, ResolverMatch, resolve
 
-from responses_api.api.admission import identify
+from responses_api.api.authentication import identify
 from responses_api.api.body_value import INLINE_BYTES, parse_body, parsed_body
 from responses_api.api.exceptions import as_api_error
 from responses_api.api.request_scope import (
+    BODY,
     CALLER,
-    HELD,
-    PAYLOAD,
     REQUEST_ID,
     Scope,
-    forget_body,
     header,
     query_pairs,
 )
-from responses_api.api.views import ResponsesView, ResponseView
+from responses_api.api.responses import ResponsesView, ResponseView
 from responses_api.caller import Caller
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, InvalidRequest
 from responses_api.ids import new_id
+from responses_api.readers.request_body import RequestBody
 
 from .bodies import (
     ClientLeft,
@@ -103,29 +102,27 @@ class ApiRouter:
         if scope["method"] != "POST" or not hasattr(view, "post") or not view.reads_body:
             await self._django(scope, replay(b"", receive), send)
             return
+        held = Held(scope[CALLER].name)
+        body = scope[BODY] = RequestBody(release=held.release)
         try:
-            await self._read(scope, receive, view)
-            payload = scope[PAYLOAD] if view is ResponsesView else None
-            streams = isinstance(payload, dict) and payload.get("stream") is True
-            del payload
+            body.put(await self._read(scope, receive, held, is_optional=view is not ResponsesView))
+            streams = view is ResponsesView and body.asks_for("stream")
             application = self._stream if streams else self._django
             await application(scope, replay(b"", receive), send)
         finally:
-            forget_body(scope)
+            body.forget()
 
-    async def _read(self, scope: Scope, receive: Receive, view: Any) -> None:
-        """Leave the value of the body in the scope. But for a create request, no body is an empty object."""
+    async def _read(self, scope: Scope, receive: Receive, held: Held, *, is_optional: bool) -> Any:
+        """The value of the body, or the error that says why it has none. No body is an empty object where it may be."""
         if has_body(scope):
             refuse_unreadable(scope)
             refuse_large(scope, settings.RESPONSES_BODY_MAX_BYTES)
-        held = scope[HELD] = Held(scope[CALLER].name)
         body = await read_body(receive, held, settings.RESPONSES_BODY_MAX_BYTES)
-        if not body and view is not ResponsesView:
-            scope[PAYLOAD] = {}
-        elif len(body) <= INLINE_BYTES:
-            scope[PAYLOAD] = parse_body(body)
-        else:
-            scope[PAYLOAD] = await while_connected(parsed_body(body), receive)
+        if not body and is_optional:
+            return {}
+        if len(body) <= INLINE_BYTES:
+            return parse_body(body)
+        return await while_connected(parsed_body(body), receive)
 
     async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pages and unknown addresses. Only the admin's forms have a body that is read."""

@@ -1,44 +1,49 @@
-"""`POST /responses` behind both doors: admit, follow, and cancel when the reader leaves."""
+"""`POST /responses` behind both doors: subscribe, admit, follow, and cancel when the reader leaves."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 from django.db import Error as DatabaseError
 
 from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread, in_database_thread
-from responses_api.services.admission.create_response import new_response_id
+from responses_api.models import Response
+from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.cancel_response import abandon_response
 
 from .follow_response import Follower, follow
+from .request_body import RequestBody
 from .web_process import web_process
 
 log = structlog.get_logger(__name__)
 
 
-class Admission(Protocol):
-    """Authenticates, parses, checks and queues a job; called on a database thread. Raises an :class:`ApiError`."""
+class Create(Protocol):
+    """A service that admits a request. Runs on an admission thread; raises an :class:`ApiError`."""
 
-    def __call__(self, *, public_id: str, reader: str) -> None: ...
+    def __call__(self, *, caller: Caller, payload: Any, public_id: str, reader: str) -> Response: ...
 
 
 @asynccontextmanager
-async def running_response(admission: Admission, *, caller: Caller) -> AsyncIterator[Follower]:
-    """Admit a request and follow it. Whatever ends the block before the response has ended cancels the job.
+async def running_response(create: Create, *, caller: Caller, body: RequestBody) -> AsyncIterator[Follower]:
+    """Subscribe, admit the request, and follow it. Leaving the block before the response has ended cancels the job.
 
-    It ends, too, when the key that it was sent with does.
+    The response ends, too, when the key that it was sent with does.
     """
     web_process.refuse_when_stopping()
     public_id = new_response_id()
     await web_process.start()
     follower = await follow(public_id)
     follower.key_id = caller.key_id
-    admitting = asyncio.ensure_future(
-        in_admission_thread(caller.name, admission, public_id=public_id, reader=web_process.id)
-    )
+
+    def admit() -> None:
+        create(caller=caller, payload=body.value(), public_id=public_id, reader=web_process.id)
+        body.forget()
+
+    admitting = asyncio.ensure_future(in_admission_thread(caller.name, admit))
     try:
         await asyncio.shield(admitting)
         # Not before there is a row: one that is not there yet looks like one that is gone.
@@ -49,6 +54,14 @@ async def running_response(admission: Admission, *, caller: Caller) -> AsyncIter
         cleaning = asyncio.ensure_future(_leave(follower, admitting))
         _leaving.add(cleaning)
         cleaning.add_done_callback(_leaving.discard)
+
+
+def create_job(*, caller: Caller, body: RequestBody, public_id: str) -> Response:
+    """Admit a background job, which runs whether somebody reads it or not."""
+    web_process.refuse_when_stopping()
+    row = create_response(caller=caller, payload=body.value(), public_id=public_id)
+    body.forget()
+    return row
 
 
 _leaving: set["asyncio.Future[None]"] = set()

@@ -15,16 +15,20 @@ from responses_api import bus
 from responses_api.bus.listen import listen
 from responses_api.bus.messages import JobEvents
 from responses_api.caller import Caller
-from responses_api.database.threads import in_reading_thread
+from responses_api.database.threads import in_admission_thread, in_database_thread, in_reading_thread
 from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response, get_response
+from responses_api.services.admission.create_response import new_response_id
 from responses_api.services.jobs.event_log import kept_from, read_page, stream_is_kept
 from responses_api.services.store.open_response import open_response
 from responses_api.streaming import EncodedEvent, encode_event, failure_events, terminal_events
 
+from .answer_create import create_job
 from .follow_response import KEY_ENDED
+from .reader import ReadingStopped
+from .request_body import RequestBody
 from .web_process import web_process
 
 log = structlog.get_logger(__name__)
@@ -76,9 +80,16 @@ class JobReader:
         """The key that it reads by has ended: the job goes on, as its project's, but not the stream."""
         self._stop(KeyEnded())
 
-    def _stop(self, reason: "ReadingStopped") -> None:
+    def _stop(self, reason: ReadingStopped) -> None:
         self._stopped = reason
         self._subscription.inject(bus.Signal.LOOK)
+
+    async def opened(self) -> None:
+        """A job's stream is open from the start: whatever refuses it was raised before."""
+
+    def failure(self, message: str) -> list[EncodedEvent]:
+        """None: the job goes on, and its stream can be taken up again."""
+        return []
 
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         """The events in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself.
@@ -165,10 +176,6 @@ class JobReader:
                 return events, message.last
 
 
-class ReadingStopped(Exception):
-    """The process ends; the job goes on."""
-
-
 class KeyEnded(ReadingStopped):
     """The reader's key opens nothing any more; the job goes on."""
 
@@ -211,6 +218,33 @@ async def reading(public_id: str, *, key_id: int | None = None) -> AsyncIterator
         yield reader
     finally:
         await reader.close()
+
+
+@asynccontextmanager
+async def new_job_reader(*, caller: Caller, body: RequestBody) -> AsyncIterator[JobReader]:
+    """Admit a background job and read it from its first event on. Raises an :class:`ApiError`.
+
+    The reader has its place and listens before: once the job is admitted, nothing is refused.
+    """
+    public_id = new_response_id()
+    async with place_to_read(caller), reading(public_id, key_id=caller.key_id) as reader:
+        row = await in_admission_thread(caller.name, create_job, caller=caller, body=body, public_id=public_id)
+        reader.start(row, 0)
+        yield reader
+
+
+@asynccontextmanager
+async def stored_job_reader(
+    *, caller: Caller, response_id: str, starting_after: int | None
+) -> AsyncIterator[JobReader]:
+    """Read a background job, from the event after ``starting_after`` on. Raises an :class:`ApiError`."""
+    asked = {"caller": caller, "response_id": response_id, "starting_after": starting_after}
+    # Before anybody listens for it: an invalid id can't be listened for.
+    await in_database_thread(refuse_stream, **asked)
+    async with place_to_read(caller), reading(response_id, key_id=caller.key_id) as reader:
+        row, first = await in_admission_thread(caller.name, job_to_stream, **asked)
+        reader.start(row, first)
+        yield reader
 
 
 def job_to_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> tuple[Response, int]:

@@ -13,7 +13,6 @@ from responses_api import bus
 from responses_api.bus.messages import CancelRow
 from responses_api.caller import Caller
 from responses_api.models import Project, Response, User
-from responses_api.protocol import parse_create
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.leases import claim_responses
 from tests.admin.rows import MODEL, WORKER, make_response, make_worker, start_response
@@ -27,7 +26,7 @@ def queued(project: Project) -> Response:
     make_worker()
     payload = {"model": MODEL, "input": "a long story", "background": True}
     caller = Caller(project=project)
-    return create_response(caller=caller, request=parse_create(payload), public_id=new_response_id(), payload=payload)
+    return create_response(caller=caller, public_id=new_response_id(), payload=payload)
 
 
 @pytest.fixture

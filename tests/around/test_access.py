@@ -307,7 +307,7 @@ async def test_a_database_that_is_away_is_503(monkeypatch: pytest.MonkeyPatch) -
     def away(*args: Any, **kwargs: Any) -> Any:
         raise OperationalError("gone")
 
-    monkeypatch.setattr("responses_api.api.admission.authenticate", away)
+    monkeypatch.setattr("responses_api.api.authentication.authenticate", away)
     for path in ADDRESSES:
         for method in ("GET", "POST"):
             status, headers = await ask(path, method, query="stream=true", content_length="9", **JSON)

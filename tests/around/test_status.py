@@ -17,7 +17,6 @@ from responses_api import counting
 from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe, take_counts
 from responses_api.errors import NotFound
 from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
-from responses_api.protocol import parse_create
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.admission.create_response import create_response, new_response_id
@@ -165,9 +164,8 @@ def test_the_events_that_are_kept_are_counted(client: Client, someone: Conversat
     """Those of every log, to the byte, until they expire."""
     payload = {"input": "hello", "background": True}
     for place in range(3):
-        request = parse_create(payload)
         public_id = new_response_id()
-        row = create_response(caller=someone.caller, request=request, public_id=public_id, payload=payload)
+        row = create_response(caller=someone.caller, public_id=public_id, payload=payload)
         if place == 1:
             cursor = LogCursor.after(all_batches(row.pk))
             for text in ("ä", "b"):

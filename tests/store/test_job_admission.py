@@ -6,7 +6,6 @@ import pytest
 
 from responses_api.errors import ApiError
 from responses_api.models import EventBatch, Response
-from responses_api.protocol import parse_create
 from responses_api.services.admission.create_response import create_response, new_response_id
 from tests.turns import Conversationalist
 
@@ -17,7 +16,6 @@ def queue(**fields: Any) -> Response:
     payload = {"input": "hello", "background": True, **fields}
     return create_response(
         caller=Conversationalist.make().caller,
-        request=parse_create(payload),
         public_id=new_response_id(),
         payload=payload,
     )

@@ -11,7 +11,6 @@ from inference.types import Chunk
 from responses_api.caller import Caller
 from responses_api.models import Checkpoint, Conversation, EventBatch, Project, Response
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import parse_create
 from responses_api.protocol.conversations import parse_create_conversation
 from responses_api.selectors.responses import wire_response
 from responses_api.services.accounts.delete_project import delete_project
@@ -43,9 +42,7 @@ pytestmark = pytest.mark.django_db
 def queue(someone: Conversationalist, **fields: Any) -> Response:
     """A waiting background row."""
     payload = {"input": "hello", "background": True, **fields}
-    return create_response(
-        caller=someone.caller, request=parse_create(payload), public_id=new_response_id(), payload=payload
-    )
+    return create_response(caller=someone.caller, public_id=new_response_id(), payload=payload)
 
 
 def claim(limit: int = 10) -> list[Response]:

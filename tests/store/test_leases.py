@@ -8,7 +8,6 @@ from django.db.models.functions import Now
 from inference.scripted.tokenizer import ScriptedTokenizer
 from responses_api.caller import Caller
 from responses_api.models import Process, Response, UsageRecord
-from responses_api.protocol import parse_create
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.accounts.create_project import create_project
 from responses_api.services.admission.create_response import create_response, new_response_id
@@ -27,9 +26,7 @@ def queue(someone: Conversationalist, text: str = "hello", *, reader: str = "web
     """A waiting row; its public id."""
     payload = {"input": text}
     public_id = new_response_id()
-    create_response(
-        caller=someone.caller, request=parse_create(payload), public_id=public_id, payload=payload, reader=reader
-    )
+    create_response(caller=someone.caller, public_id=public_id, payload=payload, reader=reader)
     return public_id
 
 

@@ -19,7 +19,7 @@ from responses_api.errors import (
     RequestTooLarge,
 )
 from responses_api.models import Conversation, Item, Project, Response, Turn
-from responses_api.protocol import parse_create, parse_list_query
+from responses_api.protocol import parse_list_query
 from responses_api.protocol.conversations import (
     parse_update_conversation,
 )
@@ -391,9 +391,7 @@ def test_a_list_ends_early_where_its_items_are_large(
     conversation_id = new_conversation(someone, *(f"{number} " + "a" * 800 for number in range(5)), "b" * 5_000)
     ended = someone.turn("c" * 900, conversation=conversation_id)
     asked = {"input": "go " + "d" * 900, "conversation": conversation_id, "background": True}
-    job = create_response(
-        caller=someone.caller, request=parse_create(asked), public_id=new_response_id(), payload=asked
-    ).public_id
+    job = create_response(caller=someone.caller, public_id=new_response_id(), payload=asked).public_id
     taken: list[int] = []
 
     def pages(list_items: Any, order: str) -> list[list[str]]:

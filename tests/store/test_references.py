@@ -10,7 +10,7 @@ from responses_api.caller import Caller
 from responses_api.errors import EntryTooLarge, InvalidValue, NotFound, RequestTooLarge
 from responses_api.models import Response
 from responses_api.protocol import parse_create
-from responses_api.protocol.compaction import Compacted, parse_compact
+from responses_api.protocol.compaction import Compacted
 from responses_api.protocol.conversations import parse_create_conversation, parse_create_items
 from responses_api.selectors.history import items_by_key
 from responses_api.services.accounts.create_key import create_key
@@ -41,15 +41,11 @@ def refer(item_id: str, times: int) -> list[dict[str, Any]]:
 
 
 def create(someone: Conversationalist, payload: dict[str, Any]) -> Response:
-    return create_response(
-        caller=someone.caller, request=parse_create(payload), public_id="resp_new", payload=payload, reader="test"
-    )
+    return create_response(caller=someone.caller, public_id="resp_new", payload=payload, reader="test")
 
 
 def compact(someone: Conversationalist, payload: dict[str, Any]) -> None:
-    create_compaction(
-        caller=someone.caller, request=parse_compact(payload), public_id="resp_new", payload=payload, reader="test"
-    )
+    create_compaction(caller=someone.caller, public_id="resp_new", payload=payload, reader="test")
 
 
 def test_references_are_sized_before_they_are_loaded(someone: Conversationalist, settings: Any) -> None:

@@ -9,7 +9,6 @@ from asgiref.sync import sync_to_async
 
 from responses_api.bus.messages import JobEvents
 from responses_api.models import EventBatch, Response
-from responses_api.protocol import parse_create
 from responses_api.readers.follow_job import JobReader, ReadingStopped, reading
 from responses_api.selectors.jobs import Standing
 from responses_api.services.admission.create_response import create_response, new_response_id
@@ -27,7 +26,6 @@ def queue() -> Response:
     payload = {"input": "hello", "background": True}
     return create_response(
         caller=Conversationalist.make().caller,
-        request=parse_create(payload),
         public_id=new_response_id(),
         payload=payload,
     )

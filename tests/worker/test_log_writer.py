@@ -10,7 +10,6 @@ from django.db import OperationalError
 
 from inference.types import Chunk
 from responses_api.models import EventBatch, Response
-from responses_api.protocol import parse_create
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.event_log import LogCursor, all_batches, append_batches, decoded_events, read_page
 from responses_api.services.jobs.leases import Lease, claim_responses
@@ -47,9 +46,7 @@ def claimed_jobs(count: int) -> list[Lease]:
     someone = Conversationalist.make()
     payload = {"input": "hello", "background": True}
     for _ in range(count):
-        create_response(
-            caller=someone.caller, request=parse_create(payload), public_id=new_response_id(), payload=payload
-        )
+        create_response(caller=someone.caller, public_id=new_response_id(), payload=payload)
     rows = claim_responses(worker="a", models=[MODEL], limit=count, background=True)
     return [Lease(response=row.pk, public_id=row.public_id, worker="a", attempt=row.attempt) for row in rows]
 

@@ -10,17 +10,17 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from responses_api import bus
-from responses_api.api.request_scope import CALLER
+from responses_api.api.request_scope import BODY, CALLER
 from responses_api.bus.memory import ThreadSafeChannelLayer
 from responses_api.bus.messages import Message, ResponseRefused, ResponseResult
 from responses_api.bus.relayed_errors import RelayedError
 from responses_api.consumers import sse
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
 from responses_api.models import Response
-from responses_api.protocol import parse_create
 from responses_api.readers import follow_response
-from responses_api.readers.answer_create import Admission, running_response
+from responses_api.readers.answer_create import running_response
 from responses_api.readers.follow_response import Follower, follow
+from responses_api.readers.request_body import RequestBody
 from responses_api.selectors.jobs import Standing
 from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
@@ -45,16 +45,6 @@ async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, st
     await follower.close()
 
 
-def admission_of(someone: Conversationalist, payload: dict[str, Any]) -> Admission:
-    """What admits ``payload`` of an authenticated caller."""
-
-    def admit(*, public_id: str, reader: str) -> None:
-        request = parse_create(payload)
-        create_response(caller=someone.caller, request=request, public_id=public_id, payload=payload, reader=reader)
-
-    return admit
-
-
 async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job() -> None:
     """The row goes, although the subscription could not be ended."""
     someone = await sync_to_async(Conversationalist.make)()
@@ -65,7 +55,7 @@ async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job
         raise ConnectionError("away")
 
     with patch.object(bus.Subscription, "close", away):
-        async with running_response(admission_of(someone, payload), caller=someone.caller):
+        async with running_response(create_response, caller=someone.caller, body=RequestBody(payload)):
             assert await Response.objects.acount() == 1
         deadline = asyncio.get_running_loop().time() + 5
         while await Response.objects.aexists():
@@ -107,9 +97,9 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
     with (
         patch.object(Follower, "opened", opened),
         patch.object(Follower, "batches", broken),
-        patch.object(sse, "admission", lambda scope: admission_of(someone, payload)),
     ):
-        await sse.ResponseStreamConsumer()({"type": "http", CALLER: someone.caller}, receive, send)
+        scope = {"type": "http", CALLER: someone.caller, BODY: RequestBody(payload)}
+        await sse.ResponseStreamConsumer()(scope, receive, send)
     text = b"".join(message.get("body", b"") for message in sent).decode()
     assert [line for line in text.splitlines() if line.startswith("event: ")] == [
         "event: error",

@@ -25,7 +25,7 @@ from responses_api.caller import Caller
 from responses_api.errors import Overloaded
 from responses_api.models import Response
 from responses_api.models.response import ACTIVE
-from responses_api.protocol import CreateResponse, parse_create
+from responses_api.protocol import CreateResponse
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.admission.create_response import create_response, new_response_id
@@ -72,7 +72,6 @@ def queue(text: str, *, background: bool = False, stream: bool = True, store: bo
     public_id = new_response_id()
     create_response(
         caller=Caller(project=default_project()),
-        request=parse_create(payload),
         public_id=public_id,
         payload=payload,
         reader="" if background else "web_1",

@@ -17,12 +17,9 @@ from responses_api.protocol import parse_create
 from responses_api.protocol.json_writer import write_json
 from responses_api.selectors.models import live_fleet, resolve_model
 from responses_api.services.prompts.assemble_history import Budget, assembling
-from responses_api.services.store.move_conversation import history_bytes
-from responses_api.services.store.open_response import open_previous
-from responses_api.services.store.touch_store import touch_conversation
 
 from .check_schemas import check_schemas
-from .create_response import conversation_to_continue
+from .find_history import find_history
 from .take_input import take_input
 
 ANSWER_SECONDS = 10.0
@@ -51,19 +48,14 @@ def ask(caller: Caller, payload: Any) -> Question:
     refuse_too_large(len(write_json(payload)))
     check_schemas(request)
     offer = resolve_model(request.model)
-    parent = None
-    if request.previous_response_id is not None:
-        parent = open_previous(caller=caller, response_id=request.previous_response_id).turn
-    elif request.conversation is not None:
-        parent = conversation_to_continue(caller=caller, request=request).turn
-        touch_conversation(caller=caller, conversation_id=request.conversation)
+    history = find_history(caller=caller, request=request)
     with assembling(caller.scope) as assembly:
         request, payload = take_input(
             caller=caller,
             request=request,
             payload=payload,
             assembly=assembly,
-            history=history_bytes(parent),
+            history=history.size,
             refuse=refuse_too_large,
         )
         text = write_json(payload)
@@ -75,7 +67,7 @@ def ask(caller: Caller, payload: Any) -> Question:
         worker=random.choice(workers),
         model=offer.name,
         payload=text.decode(),
-        parent=None if parent is None else parent.pk,
+        parent=None if history.turn is None else history.turn.pk,
         scope=caller.scope,
     )
 
