@@ -48,11 +48,13 @@ def insert_items(items: Sequence[NewItem], *, project_id: int) -> list[int]:
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             wire_ids, types, payloads, _ = map(list, zip(*items, strict=True))
+            # Texts one by one: as arrays, psycopg would escape each quote in them by a call of Python's.
+            texts = f"ARRAY[{', '.join(['%s'] * len(items))}]::text[]"
             cursor.execute(
                 f"INSERT INTO {table} ({ITEM_COLUMNS}) SELECT %s, wire_id, type, payload, %s "
-                "FROM unnest(%s::text[], %s::text[], %s::text[]) WITH ORDINALITY AS new(wire_id, type, payload, place) "
+                f"FROM unnest({texts}, {texts}, {texts}) WITH ORDINALITY AS new(wire_id, type, payload, place) "
                 "ORDER BY place RETURNING id",
-                [project_id, now, wire_ids, types, payloads],
+                [project_id, now, *wire_ids, *types, *payloads],
             )
             return sorted(key for (key,) in cursor.fetchall())
         cursor.executemany(
