@@ -14,6 +14,7 @@ from inference.models.downloads import (
     pull_default,
     pull_hub,
 )
+from inference.models.model_files import read_dialect
 from inference.models.registry import ModelEntry, Registry
 from inference.models.verify import ModelFacts, verify_loadable
 from inference.scripted.engine import ScriptedOptions
@@ -53,5 +54,6 @@ __all__ = [
     "open_model",
     "pull_default",
     "pull_hub",
+    "read_dialect",
     "verify_loadable",
 ]

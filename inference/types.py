@@ -34,7 +34,7 @@ class ModelError(Exception):
 
 Message = dict[str, Any]
 """One message as a chat template reads it: `role` (system, user, assistant or tool), `content`, and what else the
-template of the dialect wants (see `inference.dialects.template_messages`)."""
+template of the dialect wants (see `Dialect.template_messages`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,6 @@ is closed as incomplete where they are, and dropped up to its end.
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -27,18 +26,8 @@ from inference.calls.pieces import (
     merged,
 )
 from inference.calls.source import EndOfText, Malformed, Markers, Source, Steps
+from inference.calls.thinking import Thinking
 from inference.calls.tools import Tool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
-    """How a model marks its thinking."""
-
-    start: str = "<think>"
-    end: str = "</think>"
-    opened: bool = False
-    """The prompt ends inside a block: the text begins as thinking."""
-
 
 _markers = cache(Markers)
 

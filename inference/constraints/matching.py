@@ -164,7 +164,7 @@ def grammar(constraint: Constraint) -> str:
         raise ModelError(f"The schema is no JSON object ({_first_line(str(error))}).") from None
 
 
-def flaw(constraint: Constraint) -> str:
+def constraint_error(constraint: Constraint) -> str:
     """Why the constraint can't be enforced, a phrase of one line; empty when it can. Any thread."""
     try:
         matcher = _compile(byte_tokenizer(), constraint)

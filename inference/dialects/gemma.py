@@ -5,11 +5,18 @@ FunctionGemma: `<start_function_call>call:name{key:<escape>text<escape>}<end_fun
 """
 
 import re
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Malformed, Steps
+from inference.calls.tools import Tool
 from inference.calls.values import Notation, copy_value, json_string, raw_string
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import CallGroups
+from inference.grammars.arguments import Values, parameters
+from inference.grammars.lark import Grammar, literal
+from inference.prompts.conversation import Answer, Call, ChatMessage
+from inference.prompts.style import MessageStyle
 
 CALL = "call:"
 FUNCTION_START, FUNCTION_END, ESCAPE = "<start_function_call>", "<end_function_call>", "<escape>"
@@ -46,3 +53,48 @@ class GemmaParser(_GemmaParser):
     ends = (END,)
     inner = (QUOTE,)
     notation = Notation(quotes={QUOTE: raw_string(QUOTE), '"': json_string}, bare=True)
+
+
+def _calls(start: str, end: str, quote: str) -> CallGroups:
+    def call(grammar: Grammar, tool: Tool) -> str:
+        def parameter(name: str, value: str, is_string: bool) -> str:
+            return f'{name} ":" {grammar.mark(quote) if is_string else ""} {value}'
+
+        inner = parameters(grammar, tool, parameter, Values(string_end=quote, between=","))
+        return f"{literal(CALL + tool.shown + '{')} {inner} {literal('}')} {grammar.mark(end)}"
+
+    return CallGroups(start=start, call=call)
+
+
+class _FunctionGemmaStyle(MessageStyle):
+    """The content of an output is an object that names the tool."""
+
+    def output_content(self, call: Call, output: str) -> Any:
+        return {"name": call.name, "response": {"result": output}}
+
+
+class _GemmaStyle(MessageStyle):
+    """Outputs are a part of the message with the calls."""
+
+    def output_messages(self, message: ChatMessage, answer: Answer) -> list[ChatMessage]:
+        if answer.calls:
+            message["tool_responses"] = [
+                {"name": call.name, "response": output} for call, output in answer.answered_calls
+            ]
+        return []
+
+
+FUNCTION_GEMMA = Dialect(
+    name="function-gemma",
+    template_marks=(FUNCTION_START,),
+    parser=FunctionGemmaParser,
+    form=_calls(FUNCTION_START, FUNCTION_END, ESCAPE),
+    style=_FunctionGemmaStyle(),
+)
+GEMMA = Dialect(
+    name="gemma",
+    template_marks=(START,),
+    parser=GemmaParser,
+    form=_calls(START, END, QUOTE),
+    style=_GemmaStyle(),
+)

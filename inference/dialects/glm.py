@@ -5,11 +5,17 @@ Source: the chat templates of GLM 4.5, 4.6 and 4.7 (which leaves out the line br
 
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.tools import Tool
 from inference.calls.typed_object import TypedObject
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import CallGroups
+from inference.grammars.arguments import Values, parameters
+from inference.grammars.lark import Grammar, literal
 
 START, END = "<tool_call>", "</tool_call>"
 KEY, KEY_END = "<arg_key>", "</arg_key>"
 VALUE, VALUE_END = "<arg_value>", "</arg_value>"
+_LINE = "\n"
 _NAME_ENDS = Markers((KEY, END, "\n"))
 _KEY_ENDS = Markers((KEY_END, END))
 _VALUE_ENDS = Markers((VALUE_END, END))
@@ -39,3 +45,21 @@ class GlmParser(Parser):
             yield from self.source.space()
         arguments.close()
         self.close_call()
+
+
+def _call(grammar: Grammar, tool: Tool) -> str:
+    def parameter(name: str, value: str, is_string: bool) -> str:
+        between = grammar.mark(KEY_END + _LINE + VALUE)
+        return f"{grammar.mark(KEY)} {name} {between} {value} {literal(_LINE)}"
+
+    values = Values(string_end=VALUE_END, other_end=VALUE_END, never=(END,))
+    inner = parameters(grammar, tool, parameter, values)
+    return f"{literal(tool.shown + _LINE)} {inner} {grammar.mark(END)}"
+
+
+GLM = Dialect(
+    name="glm",
+    template_marks=(KEY,),
+    parser=GlmParser,
+    form=CallGroups(start=START, call=_call, next_group=_LINE),
+)

@@ -13,6 +13,13 @@ from inference.calls.call_object import read_arguments
 from inference.calls.parser import Parser
 from inference.calls.pieces import Phase, Reasoning, Text
 from inference.calls.source import Emit, Malformed, Markers, Steps
+from inference.calls.thinking import Thinking
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import AnswerParts
+from inference.grammars.arguments import json_arguments
+from inference.grammars.lark import Grammar, either
+from inference.prompts.conversation import Answer, ChatMessage
+from inference.prompts.style import MessageStyle
 
 START, MESSAGE, CHANNEL, CONSTRAIN = "<|start|>", "<|message|>", "<|channel|>", "<|constrain|>"
 END, RETURN, CALL = "<|end|>", "<|return|>", "<|call|>"
@@ -69,3 +76,56 @@ class HarmonyParser(Parser):
 
 def _ignore(text: str) -> None:
     pass
+
+
+class _Form:
+    """A message has one call at most, and ends the answer with it."""
+
+    def write(self, grammar: Grammar, parts: AnswerParts) -> None:
+        text = grammar.text(*MARKS)
+        closed = grammar.up_to(END, *MARKS)
+        following = grammar.mark(f"{START}assistant")
+        before = [
+            grammar.rule(f"{grammar.mark(CHANNEL + channel + MESSAGE)} {closed} {following}")
+            for channel in ("analysis", "commentary")
+        ]
+        calls = []
+        for tool in parts.tools:
+            to, form = f" to={FUNCTIONS}{tool.shown}", f"{CONSTRAIN}json{MESSAGE}"
+            behind = grammar.mark(f"{CHANNEL}commentary{to} {form}")
+            ahead = f"{grammar.mark(f'{to}{CHANNEL}commentary ')} ({grammar.mark(CONSTRAIN)})?"
+            ahead += f" {grammar.mark(f'json{MESSAGE}')}"
+            calls.append(grammar.rule(f"({behind} | {ahead}) {grammar.rule(json_arguments(tool))}"))
+        final = f"{grammar.mark(f'{CHANNEL}final{MESSAGE}')} {parts.answer or text}"
+        last = calls if parts.must_call else [*calls, final]
+        grammar.start(f"({either(before)})* ({either(last)})")
+
+
+class _Style(MessageStyle):
+    """One call per message, its output right after it: the template names an output by the call before."""
+
+    def answer_messages(self, answer: Answer, thinking: Thinking | None) -> list[ChatMessage]:
+        messages: list[ChatMessage] = []
+        thought = {"thinking": answer.thought} if answer.thought else {}
+        if not answer.calls:
+            return [{"role": "assistant", "content": answer.text, **thought}]
+        for call in answer.calls:
+            before = "\n\n".join(filter(None, (answer.thought, answer.text))) if not messages else ""
+            function = {"name": call.name, "arguments": call.as_object()}
+            tool_calls = [{"id": call.id, "type": "function", "function": function}]
+            message: ChatMessage = {"role": "assistant", "content": "", "tool_calls": tool_calls}
+            messages.append(message | ({"thinking": before} if before else {}))  # it takes one of text and thinking
+            if call.output is not None:
+                output = {"role": "tool", "tool_call_id": call.id, "name": call.name, "content": call.output}
+                messages.append(output)
+        return messages
+
+
+HARMONY = Dialect(
+    name="harmony",
+    template_marks=(f"{CHANNEL}analysis",),
+    thinks_in_channels=True,
+    parser=HarmonyParser,
+    form=_Form(),
+    style=_Style(),
+)

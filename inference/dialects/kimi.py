@@ -7,6 +7,13 @@
 from inference.calls.call_object import read_arguments
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.tools import Tool
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import CallGroups
+from inference.grammars.arguments import json_arguments
+from inference.grammars.lark import Grammar
+from inference.prompts.conversation import Call
+from inference.prompts.style import MessageStyle
 
 SECTION, SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 START, ARGUMENTS, END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
@@ -25,7 +32,7 @@ class KimiParser(Parser):
                 raise NoCall
         identity = yield from self.source.text_until(_AFTER_ID)
         yield from self.source.expect(ARGUMENTS)
-        self.open_call(name_of(identity.strip()))
+        self.open_call(_name_of(identity.strip()))
         yield from self.source.space()
         yield from read_arguments(self)
         self.close_call()
@@ -33,9 +40,31 @@ class KimiParser(Parser):
         yield from self.source.expect(END)
 
 
-def name_of(identity: str) -> str:
+def _name_of(identity: str) -> str:
     """The tool's name in a call's id, `functions.name:0`."""
     name, _, number = identity.removeprefix("functions.").rpartition(":")
     if not name or not number.isdecimal():
         raise Malformed
     return name
+
+
+def _call(grammar: Grammar, tool: Tool) -> str:
+    start, arguments = grammar.mark(f"{START}functions.{tool.shown}:"), grammar.mark(ARGUMENTS)
+    return f"{start} /[0-9]{{1,4}}/ {arguments} {grammar.rule(json_arguments(tool))} {grammar.mark(END)}"
+
+
+class _Style(MessageStyle):
+    """Ids name the tool and count the calls of the conversation."""
+
+    def call_id(self, call: Call) -> str:
+        return f"functions.{call.name}:{call.number}"
+
+
+KIMI = Dialect(
+    name="kimi",
+    template_marks=(SECTION,),
+    token_marks=(SECTION,),
+    parser=KimiParser,
+    form=CallGroups(start=SECTION, call=_call, next_call="", end=SECTION_END, never=(START,)),
+    style=_Style(),
+)

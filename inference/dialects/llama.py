@@ -7,6 +7,8 @@ Several calls are parted by semicolons. Source: Meta's prompt formats for Llama 
 from inference.calls.call_object import read_call_object
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Steps
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import CallGroups, named_object
 
 TAG = "<|python_tag|>"
 
@@ -32,3 +34,12 @@ class LlamaParser(Parser):
             yield from self.source.space()
             if not (parted and (yield from self.source.ahead("{"))):
                 return
+
+
+LLAMA = Dialect(
+    name="llama",
+    template_marks=(TAG, '"parameters": dictionary of argument name'),
+    token_marks=(TAG,),
+    parser=LlamaParser,
+    form=CallGroups(call=named_object("parameters"), next_call="; ", bare=r"\{", tag=TAG),
+)

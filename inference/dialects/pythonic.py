@@ -10,7 +10,12 @@ import re
 from inference.calls.call_object import read_call_object
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Malformed, Steps
+from inference.calls.tools import Tool
 from inference.calls.values import PYTHON, copy_value
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import AnswerParts, CallGroups
+from inference.grammars.arguments import Values, parameters
+from inference.grammars.lark import Grammar, literal
 
 START, END = "<|tool_call_start|>", "<|tool_call_end|>"
 _NAME = re.compile(r"[A-Za-z0-9_:.-]+")
@@ -69,3 +74,30 @@ class PythonicParser(Parser):
                 ended = yield from self.source.accept(")")
         self.arguments("}" if names else "{}")
         self.close_call()
+
+
+def _call(grammar: Grammar, tool: Tool) -> str:
+    def parameter(name: str, value: str, is_string: bool) -> str:
+        return f'{name} "=" {value}'
+
+    inner = parameters(grammar, tool, parameter, Values(raw_strings=False, between=", "))
+    return f"{literal(tool.shown + '(')} {inner} {literal(')')}"
+
+
+class _Form:
+    """Between markers where the tokenizer has them as tokens; else at the start of the message."""
+
+    _marked = CallGroups(start=START, opening='"["', call=_call, next_call=", ", end="]" + END)
+    _bare = CallGroups(opening='"["', call=_call, next_call=", ", end="]", bare=r"\[")
+
+    def write(self, grammar: Grammar, parts: AnswerParts) -> None:
+        (self._marked if grammar.is_token(START) else self._bare).write(grammar, parts)
+
+
+PYTHONIC = Dialect(
+    name="pythonic",
+    template_marks=(START, "<|tool_list_start|>"),
+    token_marks=(START,),
+    parser=PythonicParser,
+    form=_Form(),
+)

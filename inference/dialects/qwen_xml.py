@@ -6,11 +6,17 @@ leave out the outer tag at times, so `<function=` opens a call too. Source: the 
 
 from inference.calls.parser import NoCall, Parser
 from inference.calls.source import Malformed, Markers, Steps
+from inference.calls.tools import Tool
 from inference.calls.typed_object import TypedObject
+from inference.dialects.dialect import Dialect
+from inference.grammars.answer import CallGroups
+from inference.grammars.arguments import Values, parameters
+from inference.grammars.lark import Grammar, literal
 
 START, END = "<tool_call>", "</tool_call>"
 FUNCTION, FUNCTION_END = "<function=", "</function>"
 PARAMETER, PARAMETER_END = "<parameter=", "</parameter>"
+_LINE = "\n"
 _VALUE_ENDS = Markers((PARAMETER_END, FUNCTION_END, END))
 _TAG_ENDS = Markers((">", "<", "\n"))
 
@@ -43,3 +49,22 @@ class QwenXmlParser(Parser):
         if not name.strip() or not (yield from self.source.accept(">")):
             raise Malformed
         return name.strip().strip("\"'")
+
+
+def _call(grammar: Grammar, tool: Tool) -> str:
+    def parameter(name: str, value: str, is_string: bool) -> str:
+        return f"{literal(PARAMETER)} {name} {literal('>' + _LINE)} {value}"
+
+    end = f"\n{PARAMETER_END}\n"
+    values = Values(string_end=end, other_end=end, never=(PARAMETER_END, FUNCTION_END, END))
+    start = f"\n{FUNCTION}{tool.shown}>\n"
+    inner = parameters(grammar, tool, parameter, values)
+    return f"{literal(start)} {inner} {grammar.mark(FUNCTION_END + _LINE + END)}"
+
+
+QWEN_XML = Dialect(
+    name="qwen-xml",
+    template_marks=(FUNCTION,),
+    parser=QwenXmlParser,
+    form=CallGroups(start=START, call=_call, next_group=_LINE, never=(FUNCTION,)),
+)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from inference.constraints.matching import Vocabulary
-from inference.dialects import markers
 from inference.engine.detokenizer import BytesDetokenizer, Detokenizer, WindowDetokenizer, byte_level_tokens
 from inference.models.model_files import read_dialect, special_tokens
 from inference.types import ModelError, Progress
@@ -89,7 +88,7 @@ def _stop_tokens(config: dict[str, Any]) -> tuple[int, ...]:
 
 def _detokenizers(directory: Path) -> Callable[[], Detokenizer]:
     """The markers of the model's dialect are text, also those that are special tokens: parsers read them."""
-    shown = markers(read_dialect(directory))
+    shown = read_dialect(directory).markers
     table = byte_level_tokens(directory / "tokenizer.json", shown=shown)
     if table is not None:
         return lambda: BytesDetokenizer(table)

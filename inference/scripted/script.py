@@ -24,7 +24,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from inference.dialects.own_template import call_text
+from inference.dialects import call_text
 from inference.scripted.tokenizer import decode, encode, last_user_text
 
 _DIRECTIVE = re.compile(r"\[\[(say|think|call|tokens|show-prompt|fail|slow|wait)(?::\s*(.*?))?\]\]", re.DOTALL)

@@ -10,9 +10,11 @@ A marker written by a user is text: only `render` makes markers.
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from inference.dialects import Dialect, Thinking
+from inference.calls import Thinking
+from inference.dialects import OWN_TEMPLATE
 from inference.types import Message, ModelError
 
 IM_START, IM_END = 256, 257
@@ -62,7 +64,7 @@ class ScriptedTokenizer:
     """
 
     longest_token = 9
-    dialect = Dialect(name="hermes", own_template=True, thinking=Thinking())
+    dialect = replace(OWN_TEMPLATE, thinking=Thinking())
     special_tokens: Mapping[str, int] = {}
 
     def render(

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Never
 
 from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
 
-from inference.dialects import CustomFormat
-from inference.dialects import Tool as ModelTool
+from inference.calls import CustomFormat
+from inference.calls import Tool as ModelTool
 from responses_api.protocol.base import OTHER, TAG_MARK, WireModel, describe, fault, refuse_type, tag_of_type
 from responses_api.protocol.json_schema import enforceable_part
 from responses_api.protocol.text_format import check_name

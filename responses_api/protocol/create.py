@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from inference.dialects import Tool as ModelTool
+from inference.calls import Tool as ModelTool
 from responses_api.errors import InvalidRequest
 from responses_api.protocol import parameters as p
 from responses_api.protocol import sampling as s

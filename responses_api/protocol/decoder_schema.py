@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from inference.grammars.patterns import for_json_strings
+from inference.grammars import for_json_strings
 from responses_api.protocol.closed_schema import closed
 from responses_api.protocol.schema_keywords import ENFORCED
 from responses_api.protocol.schema_nodes import LISTS, MAPS, SINGLE, Node

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import orjson
 
-from inference.constraints.matching import flaw
+from inference.constraints import constraint_error
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.base import describe
@@ -274,7 +274,7 @@ def _check_decoder(schema: dict[str, Any], path: Path, *, most_trials: int) -> N
 
 
 def _decoder_flaw(schema: dict[str, Any]) -> str:
-    return flaw(Constraint(kind="json_schema", text=json.dumps(enforceable(schema))))
+    return constraint_error(Constraint(kind="json_schema", text=json.dumps(enforceable(schema))))
 
 
 def _keyword(place: Path, node: Node, reason: str) -> tuple[Path, str]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, Literal, Never, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
 
-from inference.dialects import Tool as ModelTool
+from inference.calls import Tool as ModelTool
 from responses_api.protocol.base import OTHER, TAG_MARK, WireModel, at_most, fault, refuse_type, tag_of_type
 from responses_api.protocol.client_tools import CALLABLE_TYPES, ClientTool, CustomTool, FunctionTool, Name
 from responses_api.protocol.wire_values import Path, format_path

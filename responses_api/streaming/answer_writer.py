@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inference.calls.pieces import (
+from inference.calls import (
     CallArguments,
     CallClosed,
     CallInput,
     CallOpened,
+    Parser,
     Piece,
     Reasoning,
     Text,
 )
-from inference.dialects import Parser
 from inference.types import Chunk
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.events import Event

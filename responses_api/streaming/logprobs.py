@@ -6,7 +6,7 @@ import codecs
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from inference.calls.pieces import Span
+from inference.calls import Span
 from inference.types import TokenLogprob
 
 

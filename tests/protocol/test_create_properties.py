@@ -7,7 +7,7 @@ import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inference.dialects import Dialect, template_messages
+from inference.dialects import DIALECTS
 from responses_api.errors import ApiError, InvalidValue
 from responses_api.ids import new_id
 from responses_api.protocol import (
@@ -116,5 +116,5 @@ def test_equivalent_spellings_are_one_input(role: str, one: str, two: str) -> No
     ]
     lists = [input_items(parse_create({"input": [spelling]}), new_id=new_id) for spelling in spellings]
     lists += [input_items(parse_create({"input": listed}), new_id=new_id) for listed in lists]
-    rendered = [template_messages(shown_items(listed), Dialect(name="hermes")) for listed in lists]
+    rendered = [DIALECTS["hermes"].template_messages(shown_items(listed)) for listed in lists]
     assert all(messages == rendered[0] for messages in rendered)

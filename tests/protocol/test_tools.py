@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ToolChoiceTypesParam
 from openai.types.responses.tool_param import ToolParam
 
-from inference.dialects import CustomFormat
+from inference.calls import CustomFormat
 from responses_api.errors import ApiError
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.protocol.tool_choice import HOSTED_CHOICES

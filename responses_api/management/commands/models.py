@@ -10,8 +10,16 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from rich.console import Console
 from rich.table import Table
 
-from inference import ModelEntry, ModelError, Registry, add_directory, add_gguf, pull_default, pull_hub
-from inference.models.model_files import read_dialect
+from inference import (
+    ModelEntry,
+    ModelError,
+    Registry,
+    add_directory,
+    add_gguf,
+    pull_default,
+    pull_hub,
+    read_dialect,
+)
 from responses_api.management.progress import ProgressBars
 
 

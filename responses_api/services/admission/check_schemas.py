@@ -5,10 +5,10 @@ from functools import lru_cache
 import orjson
 from django.conf import settings
 
-from inference.constraints.matching import flaw
-from inference.dialects import MAX_DEPTH, CustomFormat, Unenforceable, lark_depth
-from inference.dialects import Tool as ModelTool
-from inference.grammars.arguments import json_input
+from inference.calls import CustomFormat
+from inference.calls import Tool as ModelTool
+from inference.constraints import constraint_error
+from inference.grammars import MAX_DEPTH, Unenforceable, json_input, lark_depth
 from inference.types import Constraint
 from responses_api.errors import InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse
@@ -76,25 +76,25 @@ def check_custom(tool: CustomTool, *, path: Path) -> None:
     size = len(tool.format.definition.encode())
     if size > limit:
         raise InvalidValue(f"`{param}` is {size} bytes, and {limit} are allowed; use a smaller grammar.", param=param)
-    reason = grammar_flaw(CustomFormat(syntax=tool.format.syntax, definition=tool.format.definition))
+    reason = grammar_error(CustomFormat(syntax=tool.format.syntax, definition=tool.format.definition))
     if reason:
         shown = reason if len(reason) <= MAX_QUOTED else reason[:MAX_QUOTED] + "…"
         raise InvalidValue(f"`{param}` can't be enforced ({shown}); change the grammar or remove it.", param=param)
 
 
 @lru_cache(maxsize=256)
-def grammar_flaw(form: CustomFormat) -> str:
+def grammar_error(form: CustomFormat) -> str:
     """Why a grammar can't be enforced, as raw text or within the JSON in which many models write; empty when it can."""
     if form.syntax == "lark" and (depth := lark_depth(form.definition)) > MAX_DEPTH:
         return f"its rules and brackets nest up to {depth} levels, and {MAX_DEPTH} are allowed"
-    reason = flaw(Constraint(kind=form.syntax, text=form.definition))
+    reason = constraint_error(Constraint(kind=form.syntax, text=form.definition))
     if reason:
         return reason
     try:
         within = json_input(ModelTool(name="tool", custom=True, format=form))
     except Unenforceable as error:
         return str(error).rstrip(".")
-    return flaw(Constraint(kind="lark", text=f"start: {within}"))
+    return constraint_error(Constraint(kind="lark", text=f"start: {within}"))
 
 
 def refuse_hosted_tools(request: CreateResponse) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 from django.conf import settings
 
-from inference.dialects.rendering import content_text
+from inference.prompts import content_text
 from responses_api import bus
 from responses_api.bus.messages import RememberThoughts
 from responses_api.selectors.models import live_fleet

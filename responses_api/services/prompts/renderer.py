@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inference.dialects import Tool, template_messages, template_tools, thinking_arguments
+from inference.calls import Tool
+from inference.prompts import template_tools, thinking_arguments
 from inference.types import ChatTokenizer, Message, ModelError
 from responses_api.errors import InvalidRequest
 from responses_api.interruptions import Check, unchecked
@@ -50,7 +51,7 @@ class Renderer:
             instructions="\n\n".join(filter(None, told)),
             tools=request.shown_tools,
             template_kwargs={
-                **thinking_arguments(request.reasoning.effort, tokenizer.dialect),
+                **thinking_arguments(request.reasoning.effort, tokenizer.dialect.switches),
                 **request.chat_template_kwargs,
             },
             drops_old_reasoning=request.reasoning.context == "current_turn",
@@ -66,7 +67,7 @@ class Renderer:
             last = max((number for number, item in enumerate(items) if is_from_user(item)), default=-1)
             items = [item for number, item in enumerate(items) if number > last or item["type"] != "reasoning"]
         shown = shown_items(items, self.instructions)
-        return template_messages(shown, self.tokenizer.dialect, tools=self.tools, show_reasoning=True)
+        return self.tokenizer.dialect.template_messages(shown, tools=self.tools, show_reasoning=True)
 
     def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
         """The token ids. Raises :class:`InvalidRequest` when the template refuses, and what ``check`` raises."""

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from inference.dialects import Parser, Thinking, answer_grammar, new_parser, opens_thinking, thinking_budget
-from inference.grammars.lark import json_value
+from inference.calls import Parser, Thinking
+from inference.grammars import json_value
+from inference.prompts import thinking_budget
 from inference.types import ChatTokenizer, Constraint, ThinkingLimit
 from responses_api.protocol import CreateResponse
 
@@ -31,9 +32,9 @@ def answer_form(
     dialect = tokenizer.dialect
     thinking = dialect.thinking
     if thinking is not None:
-        thinking = replace(thinking, opened=opens_thinking(tokenizer.decode(prompt[-TAIL:]), thinking))
+        thinking = thinking.after(tokenizer.decode(prompt[-TAIL:]))
     return AnswerForm(
-        parser=new_parser(dialect.name, request.offered_tools, thinking),
+        parser=dialect.new_parser(request.offered_tools, thinking),
         constraint=_constraint(request, tokenizer, thinking),
         thinking=_limit(request, thinking, tokenizer, max_tokens),
     )
@@ -58,8 +59,7 @@ def _constraint(request: CreateResponse, tokenizer: ChatTokenizer, thinking: Thi
     form, tools = request.text.format.constraint, request.offered_tools
     if not tools and (form is None or not tokenizer.dialect.thinks):
         return form
-    grammar = answer_grammar(
-        tokenizer.dialect.name,
+    grammar = tokenizer.dialect.answer_grammar(
         tools,
         choice="required" if request.must_call else "auto",
         parallel=request.parallel_tool_calls,

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.conf import settings
 
-from inference.dialects import Parser
+from inference.calls import Parser
 from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, Sampling
 from responses_api.ids import new_id
 from responses_api.interruptions import Check, unchecked

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from itertools import filterfalse
 
-from inference.dialects import Dialect, template_messages
+from inference.dialects import OWN_TEMPLATE
 from inference.types import Message
 from responses_api.errors import ContextLengthExceeded, InvalidRequest
 from responses_api.protocol import shown_items
@@ -25,8 +25,6 @@ ASK_OF_TRANSCRIPT = (
     "without having read it. Keep every fact, name, number, decision and open question that may matter later. Write "
     "only the summary.\n\n{earlier}{piece}"
 )
-READ_OUT = Dialect(name="hermes", own_template=True)
-"""How calls and outputs are written in a transcript."""
 SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 KEPT_SHARE = 16
@@ -204,7 +202,7 @@ class Summariser:
         return self._renderer.prompt([*self._renderer.messages(self.split.instructions), _user(text)])
 
     def _read_out(self) -> str:
-        messages = template_messages(shown_items(self.split.older), READ_OUT)
+        messages = OWN_TEMPLATE.template_messages(shown_items(self.split.older))
         return "\n\n".join(f"{SPEAKERS[message['role']]}: {message['content']}" for message in messages)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inference.constraints.matching import END, Vocabulary, byte_tokenizer, flaw
+from inference.constraints.matching import END, Vocabulary, byte_tokenizer, constraint_error
 from inference.engine.model_loading import load_vocabulary
 from inference.scripted.engine import _bent
 from inference.scripted.script import Fail, Script
@@ -50,7 +50,7 @@ def walk(constraint: Constraint, chance: random.Random, *, closing: float, limit
 @settings(max_examples=30)
 @given(schema=schemas(), seed=st.integers(0, 2**32), closing=st.sampled_from([0.2, 0.5, 0.9]))
 def test_any_walk_through_a_schema_is_valid(schema: Any, seed: int, closing: float) -> None:
-    assert flaw(of(schema)) == ""
+    assert constraint_error(of(schema)) == ""
     text = walk(of(schema), random.Random(seed), closing=closing)
     if text is not None:
         validate(text, schema)
@@ -113,7 +113,7 @@ def test_the_other_kinds(kind: Any, seed: int) -> None:
     ids=lambda constraint: constraint.text,
 )
 def test_what_can_t_be_enforced_is_known_without_a_model(constraint: Constraint) -> None:
-    reason = flaw(constraint)
+    reason = constraint_error(constraint)
     assert reason
     assert "\n" not in reason
 

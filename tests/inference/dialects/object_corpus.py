@@ -1,8 +1,8 @@
 """Transcripts of the dialects that write a call's arguments as one JSON object."""
 # ruff: noqa: RUF001 - DeepSeek's markers are spelt with full-width bars
 
+from inference.calls import Thinking
 from inference.calls.pieces import CallArguments, CallClosed, CallOpened, Reasoning, Text
-from inference.dialects import Thinking
 
 from .transcripts import MARKUP, NESTED, OPENED, PARIS, RAW, THINK, UNICODE, call, case, cut, dump, patch
 

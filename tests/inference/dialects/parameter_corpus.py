@@ -1,8 +1,8 @@
 """Transcripts of the dialects that write parameter by parameter, and of Harmony's channels."""
 # ruff: noqa: RUF001 - DeepSeek's markers are spelt with full-width bars
 
+from inference.calls import Thinking
 from inference.calls.pieces import Reasoning, Text
-from inference.dialects import Thinking
 
 from .transcripts import MARKUP, NESTED, OPENED, PARIS, RAW, THINK, call, case, cut, dump, patch
 

@@ -3,7 +3,8 @@
 
 import pytest
 
-from inference.dialects import Thinking, detect, opens_thinking
+from inference.calls import Thinking
+from inference.dialects import detect
 
 TOOLS = "{%- if tools %}{% for tool in tools %}{{ tool | tojson }}{% endfor %}{% endif %}"
 CHATML = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] }}{% endfor %}"
@@ -65,20 +66,20 @@ def test_thinking_tokens_tell_too() -> None:
 def test_switches_and_the_place_of_reasoning() -> None:
     dialect = detect("{% if enable_thinking is false %}</think>{% endif %}{{ message.reasoning_content }}")
     assert dialect.switches == ("enable_thinking",)
-    assert dialect.reasoning_key == "reasoning_content"
+    assert dialect.style.reasoning_key == "reasoning_content"
     assert detect("{{ message.thinking }}<|channel|>analysis{{ reasoning_effort }}").switches == ("reasoning_effort",)
 
 
 def test_a_template_that_refuses_several_calls() -> None:
     llama = TOOLS + '{{- raise_exception("This model only supports single tool-calls at once!") }}"<|python_tag|>"'
-    assert detect(llama).one_call_a_message
-    assert not detect(TOOLS).one_call_a_message
+    assert detect(llama).style.one_call_per_message
+    assert not detect(TOOLS).style.one_call_per_message
 
 
 def test_deepseek_arguments_are_text_unless_the_template_dumps_them() -> None:
     template = TOOLS + "'<｜tool▁calls▁begin｜>' + tool['function']['arguments']"
-    assert detect(template).arguments_as_text
-    assert not detect(template + " | tojson").arguments_as_text
+    assert detect(template).style.arguments_as_text
+    assert not detect(template + " | tojson").style.arguments_as_text
 
 
 @pytest.mark.parametrize(
@@ -92,4 +93,4 @@ def test_deepseek_arguments_are_text_unless_the_template_dumps_them() -> None:
     ],
 )
 def test_a_prompt_that_opens_the_thinking(prompt: str, opened: bool) -> None:
-    assert opens_thinking(prompt, Thinking()) is opened
+    assert Thinking().after(prompt).opened is opened

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.calls import CustomFormat, Tool
 from inference.calls.pieces import CallClosed, CallInput, merged
-from inference.dialects import CustomFormat, Tool, answer_grammar, new_parser
+from inference.dialects import DIALECTS
 from inference.grammars.escaped_lark import Unenforceable, escaped_lark
 from tests.inference.dialects.walks import allows, walk
 
@@ -33,7 +34,7 @@ def as_call(text: str) -> str:
 
 
 def test_what_the_grammar_matches_is_allowed_and_nothing_else() -> None:
-    lark = answer_grammar("hermes", [TOOL], choice="required")
+    lark = DIALECTS["hermes"].answer_grammar([TOOL], choice="required")
     assert allows(lark, as_call(RIGHT))
     for wrong in (RIGHT.replace("+", "?"), RIGHT.replace("*** End", ""), RIGHT.replace("Add: ", "Add:\n"), ""):
         assert not allows(lark, as_call(wrong))
@@ -44,9 +45,9 @@ def test_what_the_grammar_matches_is_allowed_and_nothing_else() -> None:
 def test_the_input_that_comes_out_is_in_the_language(dialect: Any, seed: int) -> None:
     definition = 'start: "a\\n" [WORD] /[^x\\n]{2}/ ("\\t" | QUOTED)\nWORD: /[a-c]+\\\\?/\nQUOTED: /"[!-~]{0,5}"/\n'
     tool = Tool(name="t", custom=True, format=CustomFormat(syntax="lark", definition=definition))
-    text, ended = walk(answer_grammar(dialect, [tool], choice="required", parallel=False), random.Random(seed))
+    text, ended = walk(DIALECTS[dialect].answer_grammar([tool], choice="required", parallel=False), random.Random(seed))
     assert ended
-    parser = new_parser(dialect, [tool])
+    parser = DIALECTS[dialect].new_parser([tool])
     pieces = merged([*parser.feed(text), *parser.flush()])
     assert pieces[-1] == CallClosed()
     raw = "".join(piece.text for piece in pieces if isinstance(piece, CallInput))
@@ -62,7 +63,7 @@ PATTERNS = [
 @given(pattern=st.sampled_from(PATTERNS), text=st.text('/abxA1". \n\t\\é]\x01', max_size=3))
 def test_a_rewritten_expression_matches_the_escaped_text(pattern: str, text: str) -> None:
     tool = Tool(name="t", custom=True, format=CustomFormat(syntax="lark", definition=f"start: /{pattern}/"))
-    lark = answer_grammar("llama", [tool], choice="required")
+    lark = DIALECTS["llama"].answer_grammar([tool], choice="required")
     call = f'{{"name": "t", "parameters": {json.dumps({"input": text}, ensure_ascii=False)}}}'
     assert allows(lark, call) == bool(re.fullmatch(pattern, text, re.ASCII))
 

@@ -7,18 +7,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.calls import Thinking
 from inference.calls.pieces import CallArguments, CallClosed, CallInput, CallOpened, Piece, Reasoning, Text, merged
-from inference.dialects import PARSERS, Thinking, new_parser
+from inference.dialects import DIALECTS
 from tests.inference.dialects.corpus import CORPUS
 from tests.inference.dialects.transcripts import PATCH, TOOLS, Transcript
 
-MARKUP = sorted({mark for parser in PARSERS.values() for mark in (*parser.starts, *parser.ends)})
+MARKUP = sorted({mark for dialect in DIALECTS.values() for mark in (*dialect.parser.starts, *dialect.parser.ends)})
 SHORT = 60
 """Characters of a text that is cut at every point."""
 
 
 def run(transcript: Transcript, chunks: list[str]) -> list[Piece]:
-    parser = new_parser(transcript.dialect, transcript.tools, transcript.thinking)
+    parser = DIALECTS[transcript.dialect].new_parser(transcript.tools, transcript.thinking)
     pieces = [piece for chunk in chunks for piece in parser.feed(chunk)]
     return merged([*pieces, *parser.flush()])
 
@@ -79,18 +80,18 @@ FRAGMENTS = st.sampled_from(
 
 
 @given(
-    dialect=st.sampled_from(list(PARSERS)),
+    dialect=st.sampled_from(list(DIALECTS)),
     parts=st.lists(FRAGMENTS, max_size=14),
     thinking=st.sampled_from([None, Thinking(), Thinking(opened=True)]),
 )
 def test_any_text(dialect: str, parts: list[str], thinking: Thinking | None) -> None:
     """Nonsense breaks no parser: the pieces are well formed, the same by characters, and no text holds markup."""
     text = "".join(parts)
-    transcript = Transcript(dialect=dialect, name="any", text=text, thinking=thinking)  # type: ignore[arg-type]
+    transcript = Transcript(dialect=dialect, name="any", text=text, thinking=thinking)
     pieces = run(transcript, [text])
     assert pieces == run(transcript, list(text))
     check_form(pieces)
-    parser = PARSERS[transcript.dialect]
+    parser = DIALECTS[transcript.dialect].parser
     marks = (*parser.starts, *parser.ends)
     if thinking and marks:
         marks += (thinking.start, thinking.end)
@@ -127,35 +128,35 @@ def check_form(pieces: list[Piece]) -> None:
 
 @pytest.mark.parametrize("transcript", CORPUS, ids=str)
 def test_no_markup_in_text(transcript: Transcript) -> None:
-    parser = PARSERS[transcript.dialect]
+    parser = DIALECTS[transcript.dialect].parser
     if transcript.tools:
         for piece in run(transcript, list(transcript.text)):
             assert not isinstance(piece, Text) or not [m for m in (*parser.starts, *parser.ends) if m in piece.text]
 
 
-@pytest.mark.parametrize("dialect", [name for name in PARSERS if name != "harmony"])
+@pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "harmony"])
 def test_text_goes_straight_through(dialect: str) -> None:
     """Text that can be no markup is not held back, but for the white space at its end."""
-    parser = new_parser(dialect, TOOLS, Thinking())  # type: ignore[arg-type]
+    parser = DIALECTS[dialect].new_parser(TOOLS, Thinking())
     assert parser.feed("Hello") == [Text("Hello")]
     assert parser.feed(" my ") == [Text(" my")]
     assert parser.feed("dear") == [Text(" dear")]
 
 
 def test_arguments_come_as_they_are_written() -> None:
-    parser = new_parser("hermes", TOOLS)
+    parser = DIALECTS["hermes"].new_parser(TOOLS)
     parser.feed('<tool_call>{"name": "get_weather", ')
     assert parser.feed('"arguments": {"city": "Pa') == [CallArguments('{"city": "Pa')]
     assert parser.feed("ris") == [CallArguments("ris")]
 
 
 def test_raw_input_comes_as_it_is_written() -> None:
-    parser = new_parser("qwen-xml", (PATCH,))
+    parser = DIALECTS["qwen-xml"].new_parser((PATCH,))
     parser.feed("<function=apply_patch>\n<parameter=input>\n")
     assert parser.feed("*** Begin\n+") == [CallInput("*** Begin\n+")]
 
 
-@pytest.mark.parametrize("dialect", list(PARSERS))
+@pytest.mark.parametrize("dialect", list(DIALECTS))
 def test_deep_nesting_is_refused_not_a_crash(dialect: str) -> None:
     text = {
         "hermes": '<tool_call>{"name": "now", "arguments": {"a": ',
@@ -167,7 +168,7 @@ def test_deep_nesting_is_refused_not_a_crash(dialect: str) -> None:
         "harmony": '<|channel|>commentary to=functions.now<|message|>{"a": ',
     }.get(dialect)
     if text is not None:
-        transcript = Transcript(dialect=dialect, name="deep", text=text + "[" * 10_000)  # type: ignore[arg-type]
+        transcript = Transcript(dialect=dialect, name="deep", text=text + "[" * 10_000)
         assert run(transcript, [transcript.text])[-1] == CallClosed(complete=False)
 
 
@@ -175,7 +176,7 @@ def test_deep_nesting_is_refused_not_a_crash(dialect: str) -> None:
     "value", ['"' + "[" * 100_000 + '"', '"' + '{\\"a\\":' * 900 + '"', "1" * 5000], ids=["list", "object", "number"]
 )
 def test_arguments_that_can_t_be_read_close_the_call_as_incomplete_or_drop_it(value: str) -> None:
-    parser = new_parser("hermes", TOOLS)
+    parser = DIALECTS["hermes"].new_parser(TOOLS)
     pieces = parser.feed(f'<tool_call>\n{{"name": "get_weather", "arguments": {value}}}\n</tool_call>after')
     assert CallClosed(complete=True) not in pieces
     assert [piece.text for piece in [*pieces, *parser.flush()] if isinstance(piece, Text)] == ["after"]

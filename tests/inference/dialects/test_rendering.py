@@ -1,6 +1,7 @@
 """History and tools reach a template in the form that it reads, and come back as the calls they were."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import jinja2
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.calls import CustomFormat, Thinking, Tool
 from inference.calls.pieces import CallArguments, CallClosed, CallInput, CallOpened, Text, merged
-from inference.dialects import CustomFormat, Dialect, Thinking, Tool, new_parser, template_messages, template_tools
+from inference.dialects import DIALECTS, OWN_TEMPLATE
+from inference.prompts import MessageStyle, template_tools
 from tests.inference.dialects.transcripts import CLOSE, PATCH, TOOLS, WEATHER
 
 
@@ -42,7 +45,7 @@ HISTORY = [
 
 
 def test_a_turn_is_one_message_and_outputs_follow_in_the_order_of_calls() -> None:
-    messages = template_messages(HISTORY, Dialect(name="hermes"), tools=TOOLS)
+    messages = DIALECTS["hermes"].template_messages(HISTORY, tools=TOOLS)
     assert messages == [
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "Weather?"},
@@ -72,19 +75,19 @@ def test_a_turn_is_one_message_and_outputs_follow_in_the_order_of_calls() -> Non
 def test_the_order_of_outputs_changes_nothing() -> None:
     swapped = [*HISTORY[:6], HISTORY[7], HISTORY[6], *HISTORY[8:]]
     for name in ("hermes", "harmony", "mistral", "kimi", "gemma"):
-        dialect = Dialect(name=name)
-        assert template_messages(swapped, dialect) == template_messages(HISTORY, dialect)
+        dialect = DIALECTS[name]
+        assert dialect.template_messages(swapped) == dialect.template_messages(HISTORY)
 
 
 def test_a_call_after_an_output_is_a_message_of_its_own() -> None:
     items = [says("user", "a"), calls("1", "now"), output("1", "x"), calls("2", "now"), output("2", "y")]
-    roles = [message["role"] for message in template_messages(items, Dialect(name="hermes"))]
+    roles = [message["role"] for message in DIALECTS["hermes"].template_messages(items)]
     assert roles == ["user", "assistant", "tool", "assistant", "tool"]
 
 
 def test_neighbouring_system_messages_become_one() -> None:
     items = [says("system", "a"), says("developer", "b"), says("user", "c"), says("system", "d")]
-    messages = template_messages(items, Dialect(name="hermes"))
+    messages = DIALECTS["hermes"].template_messages(items)
     assert [(message["role"], message["content"]) for message in messages] == [
         ("system", "a\n\nb"), ("user", "c"), ("system", "d"),
     ]  # fmt: skip
@@ -92,12 +95,12 @@ def test_neighbouring_system_messages_become_one() -> None:
 
 @pytest.mark.parametrize("dialect", ["deepseek", "deepseek-dsml"])
 def test_arguments_as_text_where_the_template_wants_it(dialect: Any) -> None:
-    message = template_messages(HISTORY, Dialect(name=dialect, arguments_as_text=True))[2]
+    message = DIALECTS[dialect].template_messages(HISTORY)[2]
     assert message["tool_calls"][0]["function"]["arguments"] == '{"city": "Paris"}'
 
 
 def test_mistral_ids_are_nine_letters_and_always_the_same() -> None:
-    first, again = (template_messages(HISTORY, Dialect(name="mistral")) for _ in range(2))
+    first, again = (DIALECTS["mistral"].template_messages(HISTORY) for _ in range(2))
     ids = [call["id"] for call in first[2]["tool_calls"]]
     assert all(len(id) == 9 and id.isalnum() for id in ids)
     assert len(set(ids)) == 2
@@ -107,13 +110,13 @@ def test_mistral_ids_are_nine_letters_and_always_the_same() -> None:
 
 def test_kimi_ids_name_the_tool_and_count_through_the_conversation() -> None:
     items = [*HISTORY, calls("call_c", "now"), output("call_c", "x")]
-    messages = template_messages(items, Dialect(name="kimi"))
+    messages = DIALECTS["kimi"].template_messages(items)
     ids = [call["id"] for message in messages for call in message.get("tool_calls", ())]
     assert ids == ["functions.get_weather:0", "functions.agents::close:1", "functions.now:2"]
 
 
 def test_harmony_has_one_call_a_message_with_its_output_behind() -> None:
-    messages = template_messages(HISTORY, Dialect(name="harmony"), show_reasoning=True)
+    messages = DIALECTS["harmony"].template_messages(HISTORY, show_reasoning=True)
     assert [message["role"] for message in messages[2:6]] == ["assistant", "tool", "assistant", "tool"]
     assert messages[2]["thinking"] == "Hm.\n\nI look."
     assert messages[2]["content"] == ""
@@ -122,14 +125,15 @@ def test_harmony_has_one_call_a_message_with_its_output_behind() -> None:
 
 
 def test_a_template_that_refuses_several_calls_gets_one_a_message() -> None:
-    messages = template_messages(HISTORY, Dialect(name="llama", one_call_a_message=True))
+    dialect = replace(DIALECTS["llama"], style=MessageStyle(one_call_per_message=True))
+    messages = dialect.template_messages(HISTORY)
     assert [message["role"] for message in messages[2:7]] == ["assistant", "assistant", "tool", "assistant", "tool"]
     assert [message["content"] for message in messages[2:7]] == ["I look.", "", "20 C", "", "closed"]
     assert [len(message["tool_calls"]) for message in messages if "tool_calls" in message] == [1, 1]
 
 
 def test_gemma_has_the_outputs_in_the_message_of_the_calls() -> None:
-    message = template_messages(HISTORY, Dialect(name="gemma"))[2]
+    message = DIALECTS["gemma"].template_messages(HISTORY)[2]
     assert message["tool_responses"] == [
         {"name": "get_weather", "response": "20 C"},
         {"name": "agents::close", "response": "closed"},
@@ -137,17 +141,18 @@ def test_gemma_has_the_outputs_in_the_message_of_the_calls() -> None:
 
 
 def test_reasoning_goes_where_the_template_has_a_place_for_it() -> None:
-    keyed = Dialect(name="hermes", thinking=Thinking(), reasoning_key="reasoning_content")
-    assert template_messages(HISTORY, keyed, show_reasoning=True)[2]["reasoning_content"] == "Hm."
-    inline = Dialect(name="hermes", thinking=Thinking())
-    assert template_messages(HISTORY, inline, show_reasoning=True)[2]["content"] == "<think>\nHm.\n</think>\n\nI look."
-    assert template_messages(HISTORY, inline)[2]["content"] == "I look."
-    assert template_messages(HISTORY, Dialect(name="hermes"), show_reasoning=True)[2]["content"] == "I look."
+    style = MessageStyle(reasoning_key="reasoning_content")
+    keyed = replace(DIALECTS["hermes"], thinking=Thinking(), style=style)
+    assert keyed.template_messages(HISTORY, show_reasoning=True)[2]["reasoning_content"] == "Hm."
+    inline = replace(DIALECTS["hermes"], thinking=Thinking())
+    assert inline.template_messages(HISTORY, show_reasoning=True)[2]["content"] == "<think>\nHm.\n</think>\n\nI look."
+    assert inline.template_messages(HISTORY)[2]["content"] == "I look."
+    assert DIALECTS["hermes"].template_messages(HISTORY, show_reasoning=True)[2]["content"] == "I look."
 
 
 def test_a_cut_call_in_the_history_is_shown_with_what_there_is() -> None:
     items = [says("user", "a"), calls("1", "now", '{"a": "b'), output("1", "x")]
-    message = template_messages(items, Dialect(name="hermes"))[1]
+    message = DIALECTS["hermes"].template_messages(items)[1]
     assert message["tool_calls"][0]["function"]["arguments"] == {"arguments": '{"a": "b'}
 
 
@@ -164,10 +169,8 @@ def test_tools_are_functions_with_their_shown_names() -> None:
 
 
 class TestOwnTemplate:
-    OWN = Dialect(name="hermes", own_template=True)
-
     def test_tools_calls_and_outputs_are_text(self) -> None:
-        messages = template_messages(HISTORY, self.OWN, tools=[WEATHER])
+        messages = OWN_TEMPLATE.template_messages(HISTORY, tools=[WEATHER])
         assert {tuple(message) for message in messages} == {("role", "content")}
         assert [message["role"] for message in messages] == [
             "system", "user", "assistant", "user", "assistant", "user",
@@ -179,15 +182,15 @@ class TestOwnTemplate:
         )
 
     def test_without_tools_nothing_is_added(self) -> None:
-        assert template_messages([says("user", "a")], self.OWN) == [{"role": "user", "content": "a"}]
+        assert OWN_TEMPLATE.template_messages([says("user", "a")]) == [{"role": "user", "content": "a"}]
 
     def test_tools_make_a_system_message(self) -> None:
-        messages = template_messages([says("user", "a")], self.OWN, tools=[WEATHER])
+        messages = OWN_TEMPLATE.template_messages([says("user", "a")], tools=[WEATHER])
         assert [message["role"] for message in messages] == ["system", "user"]
 
     def test_a_rendered_call_reads_as_the_call(self) -> None:
-        content = template_messages(HISTORY, self.OWN, tools=TOOLS)[2]["content"]
-        parser = new_parser("hermes", TOOLS)
+        content = OWN_TEMPLATE.template_messages(HISTORY, tools=TOOLS)[2]["content"]
+        parser = DIALECTS["hermes"].new_parser(TOOLS)
         assert merged([*parser.feed(content), *parser.flush()]) == [
             Text("I look."),
             CallOpened("get_weather"),
@@ -217,9 +220,9 @@ def test_what_a_template_writes_of_a_call_reads_as_the_call(text: str, days: int
         calls("1", "get_weather", json.dumps(arguments)),
         {"type": "custom_tool_call", "call_id": "2", "name": "apply_patch", "input": text},
     ]
-    messages = template_messages(items, Dialect(name="qwen-xml"))
+    messages = DIALECTS["qwen-xml"].template_messages(items)
     written = jinja2.Environment().from_string(QWEN_LIKE).render(messages=messages)
-    parser = new_parser("qwen-xml", TOOLS)
+    parser = DIALECTS["qwen-xml"].new_parser(TOOLS)
     pieces = merged([*parser.feed(written), *parser.flush()])
     assert [json.loads(piece.text) for piece in pieces if isinstance(piece, CallArguments)] == [arguments]
     assert "".join(piece.text for piece in pieces if isinstance(piece, CallInput)) == text.replace("\0", "\ufffd")
@@ -229,6 +232,6 @@ def test_what_a_template_writes_of_a_call_reads_as_the_call(text: str, days: int
 def test_arguments_that_are_nested_too_deep_for_templates_are_shown_as_text(levels: int) -> None:
     arguments = '{"a":' * levels + "1" + "}" * levels
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": arguments}
-    [message] = template_messages([call], Dialect(name="hermes"))
+    [message] = DIALECTS["hermes"].template_messages([call])
     shown = message["tool_calls"][0]["function"]["arguments"]
     assert shown == (json.loads(arguments) if levels == 90 else {"arguments": arguments})

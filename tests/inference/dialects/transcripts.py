@@ -3,8 +3,8 @@
 import json
 from dataclasses import dataclass, field
 
+from inference.calls import Thinking, Tool
 from inference.calls.pieces import CallArguments, CallClosed, CallInput, CallOpened, Piece
-from inference.dialects import DialectName, Thinking, Tool
 
 WEATHER = Tool(
     name="get_weather",
@@ -35,7 +35,7 @@ OPENED = Thinking(opened=True)
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
-    dialect: DialectName
+    dialect: str
     name: str
     text: str
     pieces: list[Piece] = field(default_factory=list)
@@ -71,5 +71,5 @@ def dump(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def case(dialect: DialectName, name: str, text: str, *pieces: Piece, **more: object) -> Transcript:
+def case(dialect: str, name: str, text: str, *pieces: Piece, **more: object) -> Transcript:
     return Transcript(dialect=dialect, name=name, text=text, pieces=list(pieces), **more)  # type: ignore[arg-type]

@@ -1,16 +1,15 @@
-"""How much a model is to think, as its template takes it and as a share of the answer. Pure."""
+"""How much a model is to think: the arguments of its template, and the share of its answer. Pure."""
 
+from collections.abc import Collection
 from typing import Any, Literal
-
-from inference.dialects.detection import Dialect
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 _SHARES: dict[Effort, float] = {
     "none": 0, "minimal": 1 / 16, "low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "xhigh": 3 / 4, "max": 7 / 8,
 }  # fmt: skip
-_UNASKED = 3 / 4
-"""What a model that was not told how much to think is left, so that an answer fits behind it."""
+_DEFAULT_SHARE = 3 / 4
+"""The share of a model without an effort: room for an answer is left behind its thinking."""
 _LEVELS: dict[Effort, str] = {
     "none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }  # fmt: skip
@@ -19,11 +18,11 @@ _LEVELS: dict[Effort, str] = {
 
 def thinking_budget(effort: Effort | None, limit: int) -> int:
     """How many of an answer's `limit` tokens may be thinking."""
-    return int(limit * (_UNASKED if effort is None else _SHARES[effort]))
+    return int(limit * (_DEFAULT_SHARE if effort is None else _SHARES[effort]))
 
 
-def thinking_arguments(effort: Effort | None, dialect: Dialect) -> dict[str, Any]:
-    """The template's switches for this effort; none where nothing was asked for, or where it has no switch."""
+def thinking_arguments(effort: Effort | None, switches: Collection[str]) -> dict[str, Any]:
+    """The values of the template's switches for this effort; none without an effort or without switches."""
     if effort is None:
         return {}
     values: dict[str, Any] = {
@@ -31,4 +30,4 @@ def thinking_arguments(effort: Effort | None, dialect: Dialect) -> dict[str, Any
         "thinking": effort != "none",
         "reasoning_effort": _LEVELS[effort],
     }
-    return {name: value for name, value in values.items() if name in dialect.switches}
+    return {name: value for name, value in values.items() if name in switches}
