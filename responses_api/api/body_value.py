@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_api.errors import ApiError
-from responses_api.protocol.json_reader import ReadingLimits, read_json
+from responses_api.protocol.json.reader import ReadingLimits, read_json
 
 INLINE_BYTES = 1 << 16
 """A body of so many bytes takes a few milliseconds at most and is read on the event loop."""

@@ -7,13 +7,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from responses_api.protocol import list_envelope, parse_list_query, refuse_query
-from responses_api.protocol.conversations import (
-    deleted_conversation,
+from responses_api.protocol.objects.conversation import deleted_conversation
+from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
     parse_create_items,
-    parse_item_query,
     parse_update_conversation,
 )
+from responses_api.protocol.requests.queries import parse_item_query
 from responses_api.selectors.conversations import (
     get_conversation,
     get_conversation_item,

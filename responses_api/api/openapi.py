@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from responses_api.protocol import ListQuery, RetrieveQuery
-from responses_api.protocol.conversations import ItemQuery
+from responses_api.protocol.requests.queries import ItemQuery
 
 from .endpoint import Endpoint
 from .openapi_schemas import Json, component, query_parameters, schemas

@@ -12,18 +12,12 @@ from pydantic_core import core_schema as cs
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
 from responses_api.protocol import CreateResponse, ListQuery, ResponseStatus, RetrieveQuery
-from responses_api.protocol import parameters as p
-from responses_api.protocol import sampling as s
-from responses_api.protocol.compaction import CompactRequest
-from responses_api.protocol.conversations import (
-    MAX_ITEMS,
-    CreateConversation,
-    CreateItems,
-    ItemQuery,
-    UpdateConversation,
-)
-from responses_api.protocol.queries import MAX_CURSOR_DIGITS, MAX_LIMIT
-from responses_api.protocol.text_format import NAME
+from responses_api.protocol.requests import parameters as p
+from responses_api.protocol.requests import sampling as s
+from responses_api.protocol.requests.compact import CompactRequest
+from responses_api.protocol.requests.conversations import MAX_ITEMS, CreateConversation, CreateItems, UpdateConversation
+from responses_api.protocol.requests.queries import MAX_CURSOR_DIGITS, MAX_LIMIT, ItemQuery
+from responses_api.protocol.validation.names import NAME
 
 Json = dict[str, Any]
 

@@ -7,7 +7,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from responses_api.protocol.json_writer import write_json
+from responses_api.protocol.json.writer import write_json
 
 
 class OrjsonRenderer(BaseRenderer):

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.db import models
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 
 from .octets import Octets
 

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 
 from .octets import Octets
 

@@ -1,19 +1,20 @@
 """The wire format of the Responses API: what requests may say, and how objects and lists look. Pure: no Django."""
 
-from responses_api.protocol.create import CreateResponse, parse_create
-from responses_api.protocol.history import input_items, sent_ids, sent_items, shown_items
-from responses_api.protocol.items import item_prefix
-from responses_api.protocol.listing import list_envelope, model_list, model_object
-from responses_api.protocol.pairing import check_tool_pairs, references
-from responses_api.protocol.queries import (
+from responses_api.protocol.items.history import input_items, sent_ids, sent_items, shown_items
+from responses_api.protocol.items.input import item_prefix
+from responses_api.protocol.items.pairing import check_tool_pairs, references
+from responses_api.protocol.json.values import check_wire_value
+from responses_api.protocol.objects.lists import list_envelope
+from responses_api.protocol.objects.model import model_list, model_object
+from responses_api.protocol.objects.response import ResponseStatus, deleted_response, initial_response, usage
+from responses_api.protocol.requests.create import CreateResponse, parse_create
+from responses_api.protocol.requests.queries import (
     ListQuery,
     RetrieveQuery,
     parse_list_query,
     parse_retrieve_query,
     refuse_query,
 )
-from responses_api.protocol.response import ResponseStatus, deleted_response, initial_response, usage
-from responses_api.protocol.wire_values import check_wire_value
 
 __all__ = [
     "CreateResponse",

@@ -15,7 +15,7 @@ from responses_api.ids import is_client_id
 from responses_api.models import Conversation, Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import ListQuery
-from responses_api.protocol.conversations import conversation_object
+from responses_api.protocol.objects.conversation import conversation_object
 
 from .history import ANCESTRY
 from .item_pages import Take, history_places, item_page, unbounded

@@ -6,7 +6,7 @@ from typing import Any
 from django.db import connection
 
 from responses_api.models import Item
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 
 from .batches import batches
 

@@ -6,7 +6,7 @@ import orjson
 
 from responses_api.models import Response
 from responses_api.protocol import ListQuery, parse_create, sent_ids, sent_items
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 
 from .history import used_ids
 from .item_pages import Place, Take, history_places, item_page, unbounded

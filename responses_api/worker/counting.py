@@ -14,7 +14,7 @@ from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.interruptions import Interrupted
 from responses_api.protocol import parse_create
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.admission.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
 from responses_api.services.prompts.assemble_history import assembling

@@ -10,7 +10,7 @@ from responses_api.caller import Caller
 from responses_api.errors import ApiError, InvalidValue, MissingParameter, NotFound
 from responses_api.models import Conversation, Item, Project, Turn, TurnItem
 from responses_api.protocol import parse_list_query
-from responses_api.protocol.conversations import (
+from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
     parse_create_items,
     parse_update_conversation,

@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from responses_api.errors import ApiError, MissingParameter, NotFound
 from responses_api.models import Conversation, Item, Response, Turn, UsageRecord
 from responses_api.protocol import parse_list_query
-from responses_api.protocol.conversations import parse_create_conversation
+from responses_api.protocol.requests.conversations import parse_create_conversation
 from responses_api.selectors.batches import BATCH
 from responses_api.selectors.conversations import list_conversation_items
 from responses_api.selectors.history import used_ids

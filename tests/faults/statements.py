@@ -37,7 +37,7 @@ from responses_api.models import (  # noqa: E402
     Turn,
 )
 from responses_api.protocol import parse_list_query  # noqa: E402
-from responses_api.protocol.conversations import parse_create_conversation  # noqa: E402
+from responses_api.protocol.requests.conversations import parse_create_conversation  # noqa: E402
 from responses_api.selectors.conversations import list_conversation_items  # noqa: E402
 from responses_api.selectors.input_items import list_input_items  # noqa: E402
 from responses_api.selectors.responses import get_response, wire_response  # noqa: E402

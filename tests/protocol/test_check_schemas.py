@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from responses_api.errors import InvalidRequest, InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse, parse_create
-from responses_api.protocol.json_schema import enforceable_part
+from responses_api.protocol.schemas.check import enforceable_part
 from responses_api.services.admission.check_schemas import check_schemas
 from tests.protocol.test_create_properties import JSON
 from tests.protocol.test_json_schema import nested

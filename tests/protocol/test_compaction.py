@@ -7,8 +7,8 @@ from unittest.mock import Mock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.protocol.compaction import Compacted, Item, Items, expand, is_instruction, split_history
-from responses_api.protocol.pairing import TOOL_PAIRS, check_tool_pairs
+from responses_api.protocol.items.compaction import Compacted, Item, Items, expand, is_instruction, split_history
+from responses_api.protocol.items.pairing import TOOL_PAIRS, check_tool_pairs
 
 CALLS = {output: call for call, output in TOOL_PAIRS.items()}
 

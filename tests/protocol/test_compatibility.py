@@ -13,8 +13,8 @@ from openai.types.responses.response_create_params import ResponseCreateParamsBa
 
 from responses_api.errors import InvalidRequest, UnsupportedParameter
 from responses_api.protocol import CreateResponse, input_items, parse_create
-from responses_api.protocol.hosted_items import HOSTED_TYPES
-from responses_api.protocol.items import LATER_TYPES, OWN_TYPES
+from responses_api.protocol.items.hosted import HOSTED_TYPES
+from responses_api.protocol.items.input import LATER_TYPES, OWN_TYPES
 from tests.protocol.references import SCHEMA
 from tests.protocol.test_items import ITEMS
 from tests.protocol.test_response import response

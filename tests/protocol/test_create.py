@@ -13,7 +13,7 @@ from openai.types.shared_params.reasoning_effort import ReasoningEffort as SdkRe
 
 from responses_api.errors import ApiError
 from responses_api.protocol import CreateResponse, parse_create
-from responses_api.protocol.parameters import INCLUDABLE, PromptCacheOptions, Reasoning
+from responses_api.protocol.requests.parameters import INCLUDABLE, PromptCacheOptions, Reasoning
 
 NESTED: list[Any] = []
 for _ in range(10_000):

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-import responses_api.protocol.compaction
-import responses_api.protocol.conversations
-import responses_api.protocol.create
-import responses_api.protocol.queries  # noqa: F401  # that all are known
+import responses_api.protocol.requests.compact
+import responses_api.protocol.requests.conversations
+import responses_api.protocol.requests.create
+import responses_api.protocol.requests.queries  # noqa: F401  # that all are known
 from responses_api.errors import ApiError
-from responses_api.protocol.base import WireModel
-from responses_api.protocol.faults import api_error
-from responses_api.protocol.hosted_items import HOSTED_TYPES
-from responses_api.protocol.items import OWN_TYPES
-from responses_api.protocol.tools import HostedTool
+from responses_api.protocol.items.hosted import HOSTED_TYPES
+from responses_api.protocol.items.input import OWN_TYPES
+from responses_api.protocol.tools.declared import HostedTool
+from responses_api.protocol.validation.base import WireModel
+from responses_api.protocol.validation.errors import api_error
 
 LONG = 300
 MOST_ERRORS = 60  # one for each field of a model, which can't be more than it has

@@ -18,8 +18,8 @@ from responses_api.protocol import (
     sent_items,
     shown_items,
 )
-from responses_api.protocol.hosted_items import HOSTED_TYPES
-from responses_api.protocol.items import LATER_TYPES, OWN_TYPES
+from responses_api.protocol.items.hosted import HOSTED_TYPES
+from responses_api.protocol.items.input import LATER_TYPES, OWN_TYPES
 from tests.protocol.references import open_responses_faults
 
 ITEM: TypeAdapter[Any] = TypeAdapter(ResponseItem)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from responses_api.errors import InvalidJson, RequestTooLarge
-from responses_api.protocol.json_reader import ReadingLimits, read_json
+from responses_api.protocol.json.reader import ReadingLimits, read_json
 
 SCALARS = (
     st.none()

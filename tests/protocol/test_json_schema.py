@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from inference.constraints.matching import Vocabulary, byte_tokenizer
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
-from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw
-from responses_api.protocol.decoder_schema import enforceable
-from responses_api.protocol.json_schema import SchemaLimits, check_schema
+from responses_api.protocol.schemas.answers import ValidationLimits, answer_flaw
+from responses_api.protocol.schemas.check import SchemaLimits, check_schema
+from responses_api.protocol.schemas.decoder import enforceable
 from tests.schemas import schemas
 
 LIMITS = SchemaLimits(max_bytes=64 * 1024, max_nodes=512, max_depth=24)

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from inference.constraints.matching import byte_vocabulary
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
-from responses_api.protocol.decoder_schema import enforceable
-from responses_api.protocol.endless_schema import endless_place
-from responses_api.protocol.finite_schema import is_finite
-from responses_api.protocol.json_schema import SchemaLimits, check_schema
+from responses_api.protocol.schemas.check import SchemaLimits, check_schema
+from responses_api.protocol.schemas.decoder import enforceable
+from responses_api.protocol.schemas.endless import endless_place
+from responses_api.protocol.schemas.finite import is_finite
 
 LIMITS = SchemaLimits(max_bytes=64 * 1024, max_nodes=512, max_depth=24)
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -12,8 +12,8 @@ from openai.types.responses.tool_param import ToolParam
 from inference.calls import CustomFormat
 from responses_api.errors import ApiError
 from responses_api.protocol import CreateResponse, parse_create
-from responses_api.protocol.tool_choice import HOSTED_CHOICES
-from responses_api.protocol.tools import HOSTED_TYPES, TYPES
+from responses_api.protocol.tools.choice import HOSTED_CHOICES
+from responses_api.protocol.tools.declared import HOSTED_TYPES, TYPES
 from tests.protocol.references import open_responses_faults
 from tests.protocol.test_create import fault_of
 from tests.protocol.test_create_properties import JSON, TEXT, answer

@@ -1,9 +1,7 @@
 """Who uses the store in these tests."""
 
 from responses_api.caller import Caller
-from responses_api.protocol.conversations import (
-    parse_create_conversation,
-)
+from responses_api.protocol.requests.conversations import parse_create_conversation
 from responses_api.services.accounts.create_project import create_project
 from responses_api.services.store.create_conversation import create_conversation
 from tests.turns import Conversationalist

@@ -9,9 +9,7 @@ from django.utils import timezone
 
 from responses_api.models import Conversation, Response, StoreChange, Turn
 from responses_api.protocol import parse_list_query
-from responses_api.protocol.conversations import (
-    parse_create_items,
-)
+from responses_api.protocol.requests.conversations import parse_create_items
 from responses_api.selectors.conversations import list_conversation_items
 from responses_api.services.accounts.delete_project import delete_project
 from responses_api.services.processes.expire_responses import expire_responses

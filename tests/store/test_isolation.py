@@ -9,9 +9,7 @@ from responses_api.caller import Caller, cache_scope
 from responses_api.errors import (
     ApiError,
 )
-from responses_api.protocol.conversations import (
-    parse_create_conversation,
-)
+from responses_api.protocol.requests.conversations import parse_create_conversation
 from responses_api.selectors.conversations import get_conversation
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_response

@@ -20,9 +20,7 @@ from responses_api.errors import (
 )
 from responses_api.models import Conversation, Item, Project, Response, Turn
 from responses_api.protocol import parse_list_query
-from responses_api.protocol.conversations import (
-    parse_update_conversation,
-)
+from responses_api.protocol.requests.conversations import parse_update_conversation
 from responses_api.selectors import item_pages
 from responses_api.selectors.conversations import get_conversation, list_conversation_items
 from responses_api.selectors.history import history_items

@@ -10,8 +10,8 @@ from responses_api.caller import Caller
 from responses_api.errors import EntryTooLarge, InvalidValue, NotFound, RequestTooLarge
 from responses_api.models import Response
 from responses_api.protocol import parse_create
-from responses_api.protocol.compaction import Compacted
-from responses_api.protocol.conversations import parse_create_conversation, parse_create_items
+from responses_api.protocol.items.compaction import Compacted
+from responses_api.protocol.requests.conversations import parse_create_conversation, parse_create_items
 from responses_api.selectors.history import items_by_key
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.admission import take_input

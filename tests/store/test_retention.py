@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from responses_api.errors import NotFound, PreviousResponseNotFound
 from responses_api.models import Conversation, Item, Response, Turn, TurnItem, UsageRecord
-from responses_api.protocol.conversations import parse_create_conversation
+from responses_api.protocol.requests.conversations import parse_create_conversation
 from responses_api.selectors.items import find_items
 from responses_api.selectors.responses import get_previous, get_response
 from responses_api.services.processes.expire_responses import expire_responses

@@ -12,12 +12,12 @@ from inference.grammars import MAX_DEPTH, Unenforceable, json_input, lark_depth
 from inference.types import Constraint
 from responses_api.errors import InvalidValue, UnsupportedParameter
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.client_tools import CustomTool, FunctionTool, GrammarInput
-from responses_api.protocol.json_schema import SchemaLimits, check_form, check_schema
-from responses_api.protocol.schema_nodes import all_nodes
-from responses_api.protocol.text_format import JsonSchema
-from responses_api.protocol.tools import HostedTool
-from responses_api.protocol.wire_values import Path, format_path
+from responses_api.protocol.json.values import Path, format_path
+from responses_api.protocol.requests.text_format import JsonSchema
+from responses_api.protocol.schemas.check import SchemaLimits, check_form, check_schema
+from responses_api.protocol.schemas.nodes import all_nodes
+from responses_api.protocol.tools.client import CustomTool, FunctionTool, GrammarInput
+from responses_api.protocol.tools.declared import HostedTool
 
 MOST_SUBSCHEMAS = 8_192
 MOST_BYTES = 512 * 1024

@@ -14,7 +14,7 @@ from responses_api.database.threads import in_admission_thread
 from responses_api.errors import Overloaded, RequestTooLarge
 from responses_api.ids import new_id
 from responses_api.protocol import parse_create
-from responses_api.protocol.json_writer import write_json
+from responses_api.protocol.json.writer import write_json
 from responses_api.selectors.models import live_fleet, resolve_model
 from responses_api.services.prompts.assemble_history import Budget, assembling
 

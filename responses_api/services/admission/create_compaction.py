@@ -8,8 +8,9 @@ from django.utils import timezone
 
 from responses_api.caller import Caller
 from responses_api.models import Response
-from responses_api.protocol.compaction import initial_compaction, parse_compact
-from responses_api.protocol.json_writer import as_text, write_json
+from responses_api.protocol.json.writer import as_text, write_json
+from responses_api.protocol.objects.compaction import initial_compaction
+from responses_api.protocol.requests.compact import parse_compact
 from responses_api.selectors.models import resolve_model
 from responses_api.services.prompts.assemble_history import assembling
 

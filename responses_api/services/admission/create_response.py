@@ -9,7 +9,7 @@ from responses_api.caller import Caller
 from responses_api.ids import new_id
 from responses_api.models import Response
 from responses_api.protocol import CreateResponse, initial_response, parse_create
-from responses_api.protocol.json_writer import as_text, write_json
+from responses_api.protocol.json.writer import as_text, write_json
 from responses_api.selectors.models import Offer, resolve_model
 from responses_api.services.prompts.assemble_history import assembling
 from responses_api.services.store.store_admission import is_to_be_stored

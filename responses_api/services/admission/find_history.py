@@ -6,7 +6,7 @@ from responses_api.caller import Caller
 from responses_api.errors import MissingParameter
 from responses_api.models import Conversation, Turn
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.compaction import CompactRequest
+from responses_api.protocol.requests.compact import CompactRequest
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 from responses_api.services.store.move_conversation import history_bytes, lock_conversation
 from responses_api.services.store.open_response import open_previous

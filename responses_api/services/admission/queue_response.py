@@ -6,7 +6,7 @@ from responses_api.caller import Caller
 from responses_api.errors import Overloaded
 from responses_api.models import Response, Status
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.compaction import CompactRequest
+from responses_api.protocol.requests.compact import CompactRequest
 from responses_api.selectors.responses import get_previous
 from responses_api.services.jobs.dispatch import wake_workers
 from responses_api.services.jobs.event_log import begin_log

@@ -9,9 +9,8 @@ from pydantic import ValidationError
 from responses_api.caller import Caller
 from responses_api.errors import InvalidValue, NotFound
 from responses_api.protocol import CreateResponse, input_items, references
-from responses_api.protocol.compaction import CompactRequest
-from responses_api.protocol.create import parse_item
-from responses_api.protocol.items import InputItem
+from responses_api.protocol.items.input import InputItem, parse_item
+from responses_api.protocol.requests.compact import CompactRequest
 from responses_api.selectors.history import items_by_key
 from responses_api.selectors.items import find_items
 from responses_api.services.prompts.assemble_history import Assembly

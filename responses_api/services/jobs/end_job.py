@@ -18,7 +18,7 @@ from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.response import ACTIVE
 from responses_api.protocol import parse_create, sent_ids, sent_items
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.json.reader import read_stored
 from responses_api.selectors.history import used_ids
 from responses_api.services.prompts.blobs import seal_reasoning
 from responses_api.streaming import EncodedEvent, Event, Fault, Outcome, ResponseBuilder, encode_event, failure_events

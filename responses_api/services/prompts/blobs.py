@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_api.errors import InvalidValue
-from responses_api.protocol.compaction import Compacted, Item, Items, expand, standing
+from responses_api.protocol.items.compaction import Compacted, Item, Items, expand, standing
 from responses_api.sealing import NotSealedHere, Purpose, Sealed, Sealer
 
 Take = Callable[[int], None]

@@ -4,7 +4,7 @@ from inference.types import ChatTokenizer, ModelInfo
 from responses_api.errors import ContextLengthExceeded
 from responses_api.interruptions import Check, unchecked
 from responses_api.protocol import CreateResponse, check_tool_pairs, input_items
-from responses_api.protocol.compaction import is_instruction
+from responses_api.protocol.items.compaction import is_instruction
 
 from .blobs import Take, expand_history
 from .renderer import Items, Renderer, is_from_user

@@ -10,7 +10,7 @@ from inference.types import ChatTokenizer, Message, ModelError
 from responses_api.errors import InvalidRequest
 from responses_api.interruptions import Check, unchecked
 from responses_api.protocol import CreateResponse, shown_items
-from responses_api.protocol.compaction import CompactRequest
+from responses_api.protocol.requests.compact import CompactRequest
 
 from .reasoning_echo import reasoning_echo
 

@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from responses_api.caller import Caller
 from responses_api.ids import new_id
 from responses_api.models import Conversation, StoreChange
-from responses_api.protocol.conversations import CreateConversation, added_items
+from responses_api.protocol.requests.conversations import CreateConversation, added_items
 from responses_api.selectors.conversations import refuse_without_conversations
 from responses_api.services.prompts.blobs import check_blobs
 

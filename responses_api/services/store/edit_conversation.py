@@ -5,7 +5,7 @@ from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, StoreChange
-from responses_api.protocol.conversations import UpdateConversation
+from responses_api.protocol.requests.conversations import UpdateConversation
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 
 from .make_room import make_room_for_conversations

@@ -6,7 +6,7 @@ from django.db import transaction
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, StoreChange, TurnItem
-from responses_api.protocol.conversations import CreateItems, added_items
+from responses_api.protocol.requests.conversations import CreateItems, added_items
 from responses_api.selectors.conversations import (
     conversation_not_found,
     find_place,

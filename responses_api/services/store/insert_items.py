@@ -10,7 +10,7 @@ from django.db import connection
 from django.utils import timezone
 
 from responses_api.models import Item, TurnItem
-from responses_api.protocol.json_writer import write_json
+from responses_api.protocol.json.writer import write_json
 
 ITEM_COLUMNS = "project_id, wire_id, type, payload, created_at"
 ENTRY_COLUMNS = "turn_id, item_id, position, is_output"

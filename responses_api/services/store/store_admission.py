@@ -9,7 +9,7 @@ from responses_api.caller import Caller
 from responses_api.counting import STORE_REFUSALS, count
 from responses_api.errors import NO_RETRY, EntryTooLarge, InvalidRequest, RateLimited, RequestTooLarge
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.json_writer import write_json
+from responses_api.protocol.json.writer import write_json
 
 
 def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:

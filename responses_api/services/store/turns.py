@@ -10,7 +10,7 @@ from typing import Any
 
 from responses_api.ids import new_id
 from responses_api.models import StoreChange, Turn, TurnItem
-from responses_api.protocol.items import item_prefix
+from responses_api.protocol.items.input import item_prefix
 from responses_api.selectors.conversations import Place
 from responses_api.selectors.history import used_ids
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.answer_validation import ValidationLimits, answer_flaw
+from responses_api.protocol.schemas.answers import ValidationLimits, answer_flaw
 
 CALLS = ("function_call", "custom_tool_call")
 ANY_OBJECT = {"type": "object"}

@@ -16,15 +16,10 @@ from responses_api.ids import new_id
 from responses_api.interruptions import Check, unchecked
 from responses_api.models import Response
 from responses_api.protocol import CreateResponse, parse_create, sent_items
-from responses_api.protocol.compaction import (
-    COMPACTION_OBJECT,
-    SUMMARY_TOKENS,
-    CompactRequest,
-    Item,
-    is_summary,
-    parse_compact,
-)
-from responses_api.protocol.json_reader import read_stored
+from responses_api.protocol.items.compaction import Item, is_summary
+from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
+from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactRequest, parse_compact
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.jobs.token_counts import TokenCounts
 from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling

@@ -15,7 +15,7 @@ from responses_api.errors import NO_RETRY, ApiError, EntryTooLarge, ServerError
 from responses_api.interruptions import FAULT, INTERRUPTED
 from responses_api.models import Response
 from responses_api.protocol import usage
-from responses_api.protocol.compaction import COMPACTION_OBJECT
+from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
 from responses_api.services.jobs.finish_response import Ending, finish_response, was_finished
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.jobs.remove_jobs import remove_jobs

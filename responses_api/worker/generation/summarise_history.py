@@ -13,7 +13,7 @@ from inference.dialects import OWN_TEMPLATE
 from inference.types import Message
 from responses_api.errors import ContextLengthExceeded, InvalidRequest
 from responses_api.protocol import shown_items
-from responses_api.protocol.compaction import Compacted, Items, Split, is_instruction, split_history
+from responses_api.protocol.items.compaction import Compacted, Items, Split, is_instruction, split_history
 from responses_api.services.prompts.renderer import Renderer
 
 ASK = (

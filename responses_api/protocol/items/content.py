@@ -1,0 +1,181 @@
+"""The parts of a message's content: `input_text` in what people say, `output_text` and `refusal` in what the assistant
+said."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Never
+
+from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+
+from responses_api.protocol.json.values import describe
+from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, closest, fault, tag_of_shape, tag_of_type
+
+Bytes = Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(strict=False, fail_fast=True)]
+
+
+class PromptCacheBreakpoint(WireModel):
+    """A hint to caches elsewhere: validated and ignored, for the prefix cache here needs none."""
+
+    mode: Literal["explicit"]
+    ttl: Literal["30m", "12h"] | None = None
+
+
+class InputText(WireModel):
+    type: Literal["input_text"]
+    text: str
+    prompt_cache_breakpoint: PromptCacheBreakpoint | None = None
+
+    def wire(self) -> dict[str, Any]:
+        return {"type": "input_text", "text": self.text}
+
+
+class FileCitation(WireModel):
+    type: Literal["file_citation"]
+    file_id: str
+    filename: str
+    index: int
+
+
+class UrlCitation(WireModel):
+    type: Literal["url_citation"]
+    url: str
+    title: str
+    start_index: int
+    end_index: int
+
+
+class ContainerFileCitation(WireModel):
+    type: Literal["container_file_citation"]
+    container_id: str
+    file_id: str
+    filename: str
+    start_index: int
+    end_index: int
+
+
+class FilePath(WireModel):
+    type: Literal["file_path"]
+    file_id: str
+    index: int
+
+
+class TopLogprob(WireModel):
+    token: str
+    bytes: Bytes = ()
+    logprob: float
+
+
+class Logprob(TopLogprob):
+    top_logprobs: Annotated[tuple[TopLogprob, ...], Field(strict=False, fail_fast=True)] = ()
+
+
+_ANNOTATIONS = ("file_citation", "url_citation", "container_file_citation", "file_path")
+_INPUT_PARTS = ("input_text",)
+_OUTPUT_PARTS = ("output_text", "refusal")
+_MEDIA_PARTS = {"input_image": "images", "input_file": "files", "input_audio": "audio"}
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return " or ".join(f"'{name}'" for name in names)
+
+
+def _refuse(value: object, what: str, known: tuple[str, ...]) -> Never:
+    if not isinstance(value, dict):
+        raise fault("invalid_value", f"must be an object, {what}, but it is {describe(value)}")
+    kind = value.get("type")
+    if kind is None:
+        raise fault("missing_required_parameter", f"is missing; {what} has the type {_quoted(known)}", field="type")
+    right = f"{what} here has the type {_quoted(known)}{closest(kind, known)}"
+    raise fault("invalid_value", f"has the type {describe(kind)}; {right}")
+
+
+def _refuse_annotation(value: object) -> Never:
+    _refuse(value, "an annotation", _ANNOTATIONS)
+
+
+def _refuse_input_part(value: object) -> Never:
+    kind = value.get("type") if isinstance(value, dict) else None
+    if isinstance(kind, str) and kind in _MEDIA_PARTS:
+        media = _MEDIA_PARTS[kind]
+        raise fault("invalid_value", f"has the type '{kind}', but the model can't read {media}; send 'input_text' only")
+    _refuse(value, "a content part", _INPUT_PARTS)
+
+
+def _refuse_output_part(value: object) -> Never:
+    _refuse(value, "a content part of an assistant message", _OUTPUT_PARTS)
+
+
+_NOTHING = WithJsonSchema({"not": {}})
+
+Annotation = Annotated[
+    Annotated[FileCitation, Tag(TAG_MARK + "file_citation")]
+    | Annotated[UrlCitation, Tag(TAG_MARK + "url_citation")]
+    | Annotated[ContainerFileCitation, Tag(TAG_MARK + "container_file_citation")]
+    | Annotated[FilePath, Tag(TAG_MARK + "file_path")]
+    | Annotated[Never, PlainValidator(_refuse_annotation), _NOTHING, Tag(OTHER)],
+    Discriminator(tag_of_type(*_ANNOTATIONS)),
+]
+
+
+class OutputText(WireModel):
+    type: Literal["output_text"]
+    text: str
+    annotations: Annotated[tuple[Annotation, ...], Field(strict=False, fail_fast=True)] = ()
+    logprobs: Annotated[tuple[Logprob, ...], Field(strict=False, fail_fast=True)] = ()
+
+    def wire(self) -> dict[str, Any]:
+        return {
+            "type": "output_text",
+            "text": self.text,
+            "annotations": [annotation.model_dump(mode="json") for annotation in self.annotations],
+            "logprobs": [logprob.model_dump(mode="json") for logprob in self.logprobs],
+        }
+
+
+class Refusal(WireModel):
+    type: Literal["refusal"]
+    refusal: str
+
+    def wire(self) -> dict[str, Any]:
+        return {"type": "refusal", "refusal": self.refusal}
+
+
+InputPart = Annotated[
+    Annotated[InputText, Tag(TAG_MARK + "input_text")]
+    | Annotated[Never, PlainValidator(_refuse_input_part), _NOTHING, Tag(OTHER)],
+    Discriminator(tag_of_type(*_INPUT_PARTS)),
+]
+
+OutputPart = Annotated[
+    Annotated[OutputText, Tag(TAG_MARK + "output_text")]
+    | Annotated[Refusal, Tag(TAG_MARK + "refusal")]
+    | Annotated[Never, PlainValidator(_refuse_output_part), _NOTHING, Tag(OTHER)],
+    Discriminator(tag_of_type(*_OUTPUT_PARTS)),
+]
+
+
+class SummaryText(WireModel):
+    type: Literal["summary_text"]
+    text: str
+
+    def wire(self) -> dict[str, Any]:
+        return {"type": "summary_text", "text": self.text}
+
+
+class ReasoningText(WireModel):
+    type: Literal["reasoning_text"]
+    text: str
+
+    def wire(self) -> dict[str, Any]:
+        return {"type": "reasoning_text", "text": self.text}
+
+
+def _refuse_content(value: object) -> Never:
+    raise fault("invalid_value", f"must be a string or an array of content parts, but it is {describe(value)}")
+
+
+content_shape = Discriminator(tag_of_shape({str: "text", list: "parts"}))
+OtherContent = Annotated[Never, PlainValidator(_refuse_content), _NOTHING, Tag(OTHER)]
+Text = Annotated[str, Tag(TAG_MARK + "text")]
+InputParts = Annotated[tuple[InputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]
+OutputParts = Annotated[tuple[OutputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]

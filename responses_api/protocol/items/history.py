@@ -1,0 +1,90 @@
+"""From a request's input to items in wire form, and from stored items to what a chat template reads.
+
+There is one rendering path: the input of a request, a chain of stored turns and a client's replay of that chain all
+become the same list of items first, so equivalent spellings render, and count, alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Protocol
+
+from responses_api.ids import Prefix, derived_id
+from responses_api.protocol.items.calls import CompactionTrigger, ItemReference
+from responses_api.protocol.items.hosted import HOSTED_TYPES
+from responses_api.protocol.items.input import InputItem, InputMessage, item_prefix
+
+SUMMARY_HEADING = "Summary of the conversation before this point:"
+
+
+class HasInput(Protocol):
+    """A request with an input: to be answered, counted or compacted."""
+
+    @property
+    def input(self) -> str | tuple[InputItem, ...]: ...
+
+
+def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = None) -> list[dict[str, Any]]:
+    """The request's own input as `input_items` lists it, oldest first.
+
+    An id that the client gave is kept; its second use within the request is not. Items without an id get one from
+    `new_id`; without `new_id` they stay without. References stay as they are, `{"type": "item_reference", "id": …}`; a
+    compaction trigger is no item.
+    """
+    items = (InputMessage(role="user", content=request.input),) if isinstance(request.input, str) else request.input
+    taken: set[str] = set()
+    listed = []
+    for item in items:
+        wire, wanted = item.wire(), item.id
+        if isinstance(item, CompactionTrigger):
+            continue
+        if isinstance(item, ItemReference):
+            listed.append(wire)
+            continue
+        if wanted is None or wanted in taken:
+            wanted = new_id(item_prefix(item.type)) if new_id is not None else None
+        if wanted is not None:
+            taken.add(wanted)
+            wire = {"id": wanted, **wire}
+        listed.append(wire)
+    return listed
+
+
+def sent_ids(request: HasInput) -> list[str]:
+    """The ids that the client gave to its items."""
+    return [] if isinstance(request.input, str) else [item.id for item in request.input if item.id is not None]
+
+
+def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) -> list[dict[str, Any]]:
+    """The request's own input with an id for each item: a client's own where the history has not ``used`` it.
+
+    The others are derived from the response's id, so that they are the same whenever it is asked.
+    """
+    used = set(used)
+    result = []
+    for index, item in enumerate(input_items(request)):
+        item_id = item.get("id")
+        if item_id is None or item_id in used:
+            item_id = derived_id(item_prefix(item["type"]), f"{response_id}.input", index)
+        used.add(item_id)
+        result.append({"id": item_id, **{key: value for key, value in item.items() if key != "id"}})
+    return result
+
+
+def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:
+    """What a model is shown of items in wire form, oldest first, as items that templates are filled from.
+
+    Instructions come first, as the system's; a summary is said by the system. The items of hosted tools are not shown.
+    References are resolved and compaction items expanded before.
+    """
+    shown: list[Mapping[str, Any]] = [_said_by_system(instructions)] if instructions else []
+    for item in items:
+        if item["type"] == "summary":
+            shown.append(_said_by_system(f"{SUMMARY_HEADING}\n{item['text']}"))
+        elif item["type"] not in HOSTED_TYPES:
+            shown.append(item)
+    return shown
+
+
+def _said_by_system(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "system", "content": [{"type": "input_text", "text": text}]}

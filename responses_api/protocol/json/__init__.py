@@ -1,0 +1,1 @@
+"""JSON text and values: read, written and checked, whatever they mean."""

@@ -1,0 +1,1 @@
+"""What requests may say: bodies and query strings."""

@@ -1,0 +1,57 @@
+"""The body of `POST /v1/responses/compact`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Never
+
+from pydantic import Field, PlainValidator, model_validator
+
+from responses_api.protocol.items.base import ClientId
+from responses_api.protocol.requests import parameters as p
+from responses_api.protocol.requests.create import MAX_COUNT, Input
+from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.parsing import parse_body
+
+SUMMARY_TOKENS = 1024
+MAX_SUMMARY_TOKENS = 16_384
+
+
+def _refuse_stream(value: object) -> object:
+    if value is not False:
+        raise fault("unsupported_parameter", "is not a parameter of this route, which answers as a whole; remove it")
+    return value
+
+
+def _refuse_conversation(value: object) -> Never:
+    raise fault("unsupported_parameter", "is not a parameter of this route; send the items, or `previous_response_id`")
+
+
+class CompactRequest(WireModel):
+    """The body of `POST /v1/responses/compact`."""
+
+    model: Annotated[str, Field(min_length=1, max_length=256)]
+    input: Input = ()
+    instructions: str | None = None
+    previous_response_id: ClientId | None = None
+    keep_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_SUMMARY_TOKENS)] = SUMMARY_TOKENS
+    stream: Annotated[Any, PlainValidator(_refuse_stream)] = False
+    conversation: Annotated[Any, PlainValidator(_refuse_conversation)] = None
+
+    # hints for caches and tiers elsewhere: validated, without an effect on a summary
+    prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None
+    prompt_cache_options: p.PromptCacheOptions | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    service_tier: p.ServiceTier = "default"
+
+    @model_validator(mode="after")
+    def _has_input(self) -> CompactRequest:
+        if self.input == () and self.previous_response_id is None:
+            reason = "is missing; send the history to compact, or name its last response by `previous_response_id`"
+            raise fault("missing_required_parameter", reason, field="input")
+        return self
+
+
+def parse_compact(payload: object) -> CompactRequest:
+    """Check a request body. Raises an ApiError (400) that names one fault."""
+    return parse_body(CompactRequest, payload)

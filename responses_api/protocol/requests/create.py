@@ -1,0 +1,195 @@
+"""The body of `POST /v1/responses`.
+
+`parse_create` takes any JSON value and returns a checked, frozen request or raises the one ApiError that names the
+place and the fix. It never raises anything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Annotated, ClassVar, Literal, Never, Self
+
+from pydantic import (
+    Discriminator,
+    Field,
+    PlainValidator,
+    Tag,
+    WithJsonSchema,
+    model_validator,
+)
+
+from inference.calls import Tool as ModelTool
+from responses_api.protocol.items.base import ClientId
+from responses_api.protocol.items.input import InputItems
+from responses_api.protocol.json.values import MAX_INTEGER, MIN_INTEGER, describe
+from responses_api.protocol.requests import parameters as p
+from responses_api.protocol.requests import sampling as s
+from responses_api.protocol.requests.conversations import ConversationId
+from responses_api.protocol.tools.choice import ToolChoice, is_forced, offered
+from responses_api.protocol.tools.declared import Declared, Tools, check_tools, declared_tools
+from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, fault, tag_of_shape
+from responses_api.protocol.validation.parsing import parse_body
+
+MAX_COUNT = 2**31 - 1
+
+
+def _refuse_input(value: object) -> Never:
+    raise fault("invalid_value", f"must be a string or an array of input items, but it is {describe(value)}")
+
+
+Input = Annotated[
+    Annotated[str, Tag(TAG_MARK + "text")]
+    | InputItems
+    | Annotated[Never, PlainValidator(_refuse_input), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    Discriminator(tag_of_shape({str: "text", list: "items"})),
+]
+
+
+class CreateResponse(WireModel):
+    """A request for a response. None means that the client left the choice to the server."""
+
+    moved_fields: ClassVar[Mapping[str, str]] = {
+        "messages": "input",
+        "prompt_text": "input",
+        "system": "instructions",
+        "max_tokens": "max_output_tokens",
+        "max_completion_tokens": "max_output_tokens",
+        "response_format": "text.format",
+        "reasoning_effort": "reasoning.effort",
+        "verbosity": "text.verbosity",
+        "functions": "tools",
+        "function_call": "tool_choice",
+    }
+
+    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    input: Input = ()
+    instructions: str | None = None
+    previous_response_id: ClientId | None = None
+    conversation: ConversationId | None = None
+    store: bool | None = None
+    stream: bool = False
+    background: bool = False
+    metadata: p.Metadata = Field(default_factory=dict)
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    context_management: p.ContextManagement = ()
+    text: p.TextConfig = p.TextConfig()
+    truncation: p.Truncation = "disabled"
+
+    # our extensions
+    chat_template_kwargs: s.TemplateArguments = Field(default_factory=dict)
+    frequency_penalty: s.Penalty = 0
+    logit_bias: s.LogitBias = Field(default_factory=dict)
+    min_p: s.MinP = 0
+    presence_penalty: s.Penalty = 0
+    repetition_penalty: s.RepetitionPenalty = 1
+    seed: Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)] | None = None
+    stop: s.Stop = ()
+    top_k: s.TopK = 0
+
+    # tools, reasoning, and what is told besides the text
+    include: p.Include = ()
+    reasoning: p.Reasoning = p.Reasoning()
+    tool_choice: ToolChoice = "auto"
+    tools: Tools = ()
+    top_logprobs: p.TopLogprobs = 0
+
+    # validated and echoed, or ignored as documented
+    user: Annotated[str, Field(max_length=512)] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
+    prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None
+    prompt_cache_options: p.PromptCacheOptions | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    max_tool_calls: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    service_tier: p.ServiceTier = "default"
+    client_metadata: p.ClientMetadata | None = None
+    stream_options: p.StreamOptions | None = None
+    parallel_tool_calls: bool = True
+
+    # refused unless null
+    access_programs: p.Unsupported = None
+    background_options: p.Unsupported = None
+    image: p.Unsupported = None
+    moderation: p.Unsupported = None
+    personality: p.Unsupported = None
+    prompt: p.Unsupported = None
+
+    @model_validator(mode="after")
+    def _has_input(self) -> Self:
+        if self.previous_response_id is not None and self.conversation is not None:
+            reason = "can't be sent together with `previous_response_id`; send one of the two"
+            raise fault("invalid_value", reason, field="conversation")
+        if self.input == () and self.previous_response_id is None and self.conversation is None:
+            reason = "is missing; send a string or at least one item, or continue a response by `previous_response_id`"
+            raise fault("missing_required_parameter", reason, field="input")
+        if self.stop_strings and self.text.format.type != "text":
+            reason = "would cut the JSON that `text.format` asks for; leave one of the two out"
+            raise fault("invalid_value", reason, field="stop")
+        if not isinstance(self.input, str):
+            for index, item in enumerate(self.input[:-1]):
+                if item.type == "compaction_trigger":
+                    reason = "asks for a compaction and must be the last item"
+                    raise fault("invalid_value", reason, field=f"input[{index}]")
+        return self
+
+    @model_validator(mode="after")
+    def _has_tools(self) -> Self:
+        check_tools(self.tools, self.declared_tools)
+        if self._offered and self.stop_strings:
+            reason = "would cut the calls that `tools` allow; leave it out, or send 'none' as `tool_choice`"
+            raise fault("invalid_value", reason, field="stop")
+        return self
+
+    @cached_property
+    def declared_tools(self) -> tuple[Declared, ...]:
+        """The functions and custom tools, as they were declared."""
+        return declared_tools(self.tools)
+
+    @cached_property
+    def callable_tools(self) -> tuple[ModelTool, ...]:
+        """The same for the model, in order. Takes long for schemas whose size was not checked."""
+        return tuple(one.for_model() for one in self.declared_tools)
+
+    @property
+    def shown_tools(self) -> tuple[ModelTool, ...]:
+        """What the model is told of."""
+        return () if self.tool_choice == "none" else self.callable_tools
+
+    @property
+    def offered_tools(self) -> tuple[ModelTool, ...]:
+        """What the model may call."""
+        return tuple(self.callable_tools[number] for number in self._offered)
+
+    @cached_property
+    def _offered(self) -> tuple[int, ...]:
+        return offered(self.tool_choice, self.declared_tools)
+
+    @property
+    def must_call(self) -> bool:
+        """Whether the answer is to be a call."""
+        return is_forced(self.tool_choice)
+
+    @property
+    def wants_logprobs(self) -> bool:
+        return self.top_logprobs > 0 or p.LOGPROBS in self.include
+
+    @property
+    def wants_encrypted_reasoning(self) -> bool:
+        return p.ENCRYPTED_REASONING in self.include
+
+    @property
+    def stop_strings(self) -> tuple[str, ...]:
+        """Before the first of these the answer ends."""
+        return (self.stop,) if isinstance(self.stop, str) else self.stop
+
+    @property
+    def asks_for_compaction(self) -> bool:
+        """Whether its input ends in a `compaction_trigger`: the answer is a compaction item alone."""
+        return not isinstance(self.input, str) and bool(self.input) and self.input[-1].type == "compaction_trigger"
+
+
+def parse_create(payload: object) -> CreateResponse:
+    """Check a request body. Raises an ApiError (400) that names one fault."""
+    return parse_body(CreateResponse, payload)

@@ -1,0 +1,1 @@
+"""The tools that a request declares, and which of them may be called."""

@@ -1,0 +1,163 @@
+"""`tool_choice`: whether the model may call, must call, and which of the declared tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Final, Literal, Never
+
+from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+
+from responses_api.protocol.json.values import describe
+from responses_api.protocol.tools.client import CALLABLE_TYPES
+from responses_api.protocol.tools.declared import HOSTED_TYPES, MAX_TOOLS, Declared, HostedTool
+from responses_api.protocol.validation.base import (
+    OTHER,
+    TAG_MARK,
+    WireModel,
+    at_most,
+    closest,
+    fault,
+    refuse_type,
+    tag_of_type,
+)
+
+WORDS: Final = ("auto", "none", "required")
+TYPES: Final = (*CALLABLE_TYPES, "allowed_tools")
+HOSTED_CHOICES: Final = (*HOSTED_TYPES, "computer_use")
+
+
+def _refuse_choice(value: object) -> Never:
+    if isinstance(value, dict):
+        kind = value.get("type")
+        if kind in HOSTED_CHOICES:
+            reason = f"asks for the tool '{kind}', which this server can't run; send 'auto', or choose a function"
+            raise fault("unsupported_parameter", reason, field="type")
+        refuse_type(value, TYPES)
+    known = ", ".join(f"'{word}'" for word in WORDS)
+    reason = f"must be one of {known}, or an object, but it is {describe(value)}{closest(value, WORDS)}"
+    raise fault("invalid_value", reason)
+
+
+def _refuse_entry(value: object) -> Never:
+    refuse_type(value, (*CALLABLE_TYPES, *HOSTED_TYPES))
+
+
+class NamedTool(WireModel):
+    """One declared tool. Without `namespace`, a tool outside of all, or the only one of its name."""
+
+    moved_fields: ClassVar[Mapping[str, str]] = {"function": "name"}
+
+    type: Literal["function", "custom"]
+    name: str
+    namespace: str | None = None
+
+    def wire(self) -> dict[str, Any]:
+        named = {"type": self.type, "name": self.name}
+        return named if self.namespace is None else {**named, "namespace": self.namespace}
+
+
+def _tag_of_entry(value: Any) -> str:
+    kind = tag_of_type(*CALLABLE_TYPES, *HOSTED_TYPES)(value).removeprefix(TAG_MARK)
+    return TAG_MARK + ("named" if kind in CALLABLE_TYPES else "hosted" if kind in HOSTED_TYPES else kind)
+
+
+def _tag_of_choice(value: Any) -> str:
+    if isinstance(value, str) and value in WORDS:
+        return TAG_MARK + "word"
+    kind = tag_of_type(*TYPES)(value)
+    return TAG_MARK + "named" if kind.removeprefix(TAG_MARK) in CALLABLE_TYPES else kind
+
+
+class AllowedTools(WireModel):
+    """The model is shown all tools and may call these."""
+
+    type: Literal["allowed_tools"]
+    mode: Literal["auto", "required"]
+    tools: Annotated[
+        tuple[
+            Annotated[
+                Annotated[NamedTool, Tag(TAG_MARK + "named")]
+                | Annotated[HostedTool, Tag(TAG_MARK + "hosted")]
+                | Annotated[Never, PlainValidator(_refuse_entry), WithJsonSchema({"not": {}}), Tag(OTHER)],
+                Discriminator(_tag_of_entry),
+            ],
+            ...,
+        ],
+        Field(strict=False, fail_fast=True, max_length=MAX_TOOLS),
+        BeforeValidator(at_most(MAX_TOOLS)),
+    ]
+
+    def wire(self) -> dict[str, Any]:
+        return {"type": "allowed_tools", "mode": self.mode, "tools": [tool.wire() for tool in self.tools]}
+
+
+Word = Literal["auto", "none", "required"]
+ToolChoice = Annotated[
+    Annotated[Word, Tag(TAG_MARK + "word")]
+    | Annotated[NamedTool, Tag(TAG_MARK + "named")]
+    | Annotated[AllowedTools, Tag(TAG_MARK + "allowed_tools")]
+    | Annotated[Never, PlainValidator(_refuse_choice), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    Discriminator(_tag_of_choice),
+]
+
+
+def choice_wire(choice: ToolChoice) -> str | dict[str, Any]:
+    """As it is echoed."""
+    return choice if isinstance(choice, str) else choice.wire()
+
+
+def is_forced(choice: ToolChoice) -> bool:
+    """Whether the answer must be a call."""
+    if isinstance(choice, AllowedTools):
+        return choice.mode == "required"
+    return choice == "required" or isinstance(choice, NamedTool)
+
+
+def offered(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[int, ...]:
+    """Which of the declared tools may be called, by their numbers.
+
+    Refuses names that no tool has, and a call that must be where there is no tool to call.
+    """
+    if choice == "none":
+        return ()
+    if isinstance(choice, NamedTool):
+        return (_find(choice, declared, "tool_choice"),)
+    if isinstance(choice, AllowedTools):
+        named = {
+            _find(entry, declared, f"tool_choice.tools[{index}]")
+            for index, entry in enumerate(choice.tools)
+            if isinstance(entry, NamedTool)
+        }
+        found = tuple(sorted(named))
+    else:
+        found = tuple(range(len(declared)))
+    if is_forced(choice) and not found:
+        reason = "asks for a call, but there is no function or custom tool to call; declare one in `tools`"
+        raise fault("invalid_value", reason, field="tool_choice")
+    return found
+
+
+def _find(choice: NamedTool, declared: Sequence[Declared], place: str) -> int:
+    if choice.namespace is not None:
+        namespaces = {one.namespace for one in declared if one.namespace is not None}
+        if choice.namespace not in namespaces:
+            near = closest(choice.namespace, sorted(namespaces)) or "; declare it in `tools`"
+            reason = f"is {describe(choice.namespace)}, which no declared namespace is called{near}"
+            raise fault("invalid_value", reason, field=f"{place}.namespace")
+    known = [
+        (number, one)
+        for number, one in enumerate(declared)
+        if one.tool.type == choice.type and (choice.namespace is None or one.namespace == choice.namespace)
+    ]
+    found = [(number, one) for number, one in known if one.tool.name == choice.name]
+    outside = [(number, one) for number, one in found if one.namespace is None]
+    if len(found) > 1 and not outside:
+        names = ", ".join(f"'{one.namespace}'" for _, one in found[:4])
+        reason = f"is a name in several namespaces ({names}); send `namespace`, too"
+        raise fault("invalid_value", reason, field=f"{place}.name")
+    if not found:
+        near = closest(choice.name, sorted({one.tool.name for _, one in known})) or "; declare it in `tools`"
+        kind = "function" if choice.type == "function" else "custom tool"
+        reason = f"is {describe(choice.name)}, which no declared {kind} is called{near}"
+        raise fault("invalid_value", reason, field=f"{place}.name")
+    return (outside or found)[0][0]

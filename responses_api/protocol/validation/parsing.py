@@ -1,0 +1,49 @@
+"""Checked requests from JSON values. Whatever is sent, the only exception is an ApiError (400) that names one error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from responses_api.errors import InvalidRequest
+from responses_api.protocol.json.values import check_wire_value, describe
+from responses_api.protocol.validation.base import WireModel
+from responses_api.protocol.validation.errors import api_error
+
+Request = TypeVar("Request", bound=WireModel)
+Pairs = Iterable[tuple[str, str]]
+
+
+def parse_body(model: type[Request], payload: object) -> Request:
+    """The checked body of a request."""
+    check_wire_value(payload)
+    if not isinstance(payload, dict):
+        raise InvalidRequest(f"The request body must be a JSON object, but it is {describe(payload)}.")
+    return _validated(model, payload)
+
+
+def parse_arguments(model: type[Request], pairs: Pairs) -> Request:
+    """The checked arguments of a query string, in pairs as `urllib.parse.parse_qsl` gives them.
+
+    An array comes as `include=a&include=b` or, from OpenAI's SDKs, as `include[]=a`. Of other repeated arguments the
+    last counts.
+    """
+    arguments: dict[str, object] = {}
+    for name, value in pairs:
+        if name in ("include", "include[]"):
+            included = arguments.setdefault("include", [])
+            assert isinstance(included, list)
+            included.append(value)
+        else:
+            arguments[name] = value
+    check_wire_value(arguments)
+    return _validated(model, arguments)
+
+
+def _validated(model: type[Request], value: object) -> Request:
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        raise api_error(error) from None
