@@ -3,7 +3,7 @@
 import orjson
 
 from responses_api.models import Conversation, Item, Response, Turn
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.store_totals import StoreTotals, get_store_totals
 
 

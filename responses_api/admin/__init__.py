@@ -3,6 +3,8 @@
 Imported once Django's apps are ready; importing it registers everything with :data:`.site.site`.
 """
 
-from . import attempts, items, keys, models, people, processes, projects, responses, usage
+from .accounts import attempts, keys, people, projects
+from .server import models, processes
+from .store import items, responses, usage
 
 __all__ = ["attempts", "items", "keys", "models", "people", "processes", "projects", "responses", "usage"]

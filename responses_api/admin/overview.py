@@ -8,11 +8,10 @@ from django.db.models import BooleanField, Case, Count, Q, QuerySet, Sum, Value,
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from responses_api.admin.elements.excerpt import with_opening_words
 from responses_api.models import Process, Response, UsageRecord
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.models import Fleet, live_fleet
-
-from .excerpt import with_opening_words
 
 LATEST = 8
 

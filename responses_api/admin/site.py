@@ -7,7 +7,8 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from .display import NOTHING
+from responses_api.admin.elements.display import NOTHING
+
 from .overview import get_overview, latest_responses
 from .sign_in import Busy, too_busy
 

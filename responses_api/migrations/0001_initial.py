@@ -4,7 +4,7 @@ import django.contrib.auth.models
 import django.contrib.auth.validators
 import django.db.models.deletion
 import django.utils.timezone
-import responses_api.models.project
+import responses_api.models.accounts.project
 from django.conf import settings
 from django.db import migrations, models
 
@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
             name='Project',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.CharField(default=responses_api.models.project.new_project_id, editable=False, max_length=64, unique=True, verbose_name='id')),
+                ('public_id', models.CharField(default=responses_api.models.accounts.project.new_project_id, editable=False, max_length=64, unique=True, verbose_name='id')),
                 ('name', models.CharField(max_length=100, unique=True)),
                 ('store_default', models.BooleanField(blank=True, help_text="What an omitted “store” means for this project. Unknown: the server's setting.", null=True, verbose_name='store responses by default')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),

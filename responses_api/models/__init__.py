@@ -1,20 +1,20 @@
-"""The store: one concern a file."""
+"""The tables of the database, by concern."""
 
-from .api_key import ApiKey
-from .chore import Chore
-from .conversation import Conversation
-from .counter import Counter
-from .event_log import Checkpoint, EventBatch
-from .first_key import FirstKey
-from .item import Item
-from .process import Process, ServedModel
-from .project import Project
-from .response import Response, Status
-from .sealing_secret import SealingSecret
-from .store_change import StoreChange
-from .turn import Turn, TurnItem
-from .usage import UsageRecord
-from .user import User
+from responses_api.models.accounts.api_key import ApiKey
+from responses_api.models.accounts.first_key import FirstKey
+from responses_api.models.accounts.project import Project
+from responses_api.models.accounts.user import User
+from responses_api.models.processes.chore import Chore
+from responses_api.models.processes.counter import Counter
+from responses_api.models.processes.process import Process, ServedModel
+from responses_api.models.processes.sealing_secret import SealingSecret
+from responses_api.models.store.conversation import Conversation
+from responses_api.models.store.event_log import Checkpoint, EventBatch
+from responses_api.models.store.item import Item
+from responses_api.models.store.response import Response, Status
+from responses_api.models.store.store_change import StoreChange
+from responses_api.models.store.turn import Turn, TurnItem
+from responses_api.models.store.usage import UsageRecord
 
 __all__ = [
     "ApiKey",

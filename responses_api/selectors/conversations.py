@@ -13,7 +13,7 @@ from responses_api.caller import Caller
 from responses_api.errors import InvalidRequest, NotFound, shown
 from responses_api.ids import is_client_id
 from responses_api.models import Conversation, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import ListQuery
 from responses_api.protocol.objects.conversation import conversation_object
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, Item, Response, TurnItem
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 from .batches import batches
 

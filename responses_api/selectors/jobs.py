@@ -7,7 +7,7 @@ from django.db.models import BooleanField, Case, Q, Value, When
 from django.db.models.functions import Now
 
 from responses_api.models import Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 
 class Standing(Enum):

@@ -10,7 +10,7 @@ from responses_api.caller import Caller
 from responses_api.errors import InvalidRequest, NotFound, PreviousResponseNotFound, ResponseInProgress
 from responses_api.ids import is_client_id
 from responses_api.models import Response, Status
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 from .history import output_items
 

@@ -9,7 +9,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from responses_api.models import Counter, Process, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 from .kept_events import kept_events
 from .models import Offer, live_fleet

@@ -7,8 +7,8 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 from django.utils.timesince import timesince
 
-from responses_api.admin.excerpt import excerpt as excerpt_of
-from responses_api.admin.responses import status_badge as badge_of
+from responses_api.admin.elements.excerpt import excerpt as excerpt_of
+from responses_api.admin.store.responses import status_badge as badge_of
 
 register = template.Library()
 

@@ -9,9 +9,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from responses_api.admin import conversation, deletion
-from responses_api.admin.bubbles import BubbleMaker
-from responses_api.admin.conversation import read_history
+from responses_api.admin.elements import deletion
+from responses_api.admin.store import conversation
+from responses_api.admin.store.bubbles import BubbleMaker
+from responses_api.admin.store.conversation import read_history
 from responses_api.models import Item, Project, Response
 from tests.admin.rows import make_response, start_response
 
@@ -77,7 +78,7 @@ def test_nothing_that_was_said_runs_or_loads_in_the_browser(client: Client, proj
 
 def test_long_histories_show_their_end(client: Client, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last items are shown with a note on how many came before, by as many queries as a short one takes."""
-    monkeypatch.setattr("responses_api.admin.response_page.SHOWN_ITEMS", 4)
+    monkeypatch.setattr("responses_api.admin.store.response_page.SHOWN_ITEMS", 4)
     row = make_response("question 0", "answer 0", project=project)
     short = make_response("again", "yes", project=project, previous=row)
     for number in range(1, 6):

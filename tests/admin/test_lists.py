@@ -7,7 +7,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from responses_api.admin import paging
+from responses_api.admin.elements import paging
 from responses_api.models import Project, User
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.accounts.create_key import create_key, revoke_key

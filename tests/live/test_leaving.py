@@ -13,7 +13,7 @@ from .server import LiveServer
 
 LONG = "[[slow: 0.05]][[tokens: 2000]]"
 COUNT_ACTIVE = (
-    "from responses_api.models import Response; from responses_api.models.response import ACTIVE;"
+    "from responses_api.models import Response; from responses_api.models.store.response import ACTIVE;"
     "print(Response.objects.filter(status__in=ACTIVE).count())"
 )
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Now
 from inference.types import Chunk
 from responses_api.caller import Caller
 from responses_api.models import Checkpoint, Conversation, EventBatch, Project, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.protocol.requests.conversations import parse_create_conversation
 from responses_api.selectors.responses import wire_response
 from responses_api.services.accounts.delete_project import delete_project

@@ -8,7 +8,7 @@ ANSWER = """
 import sys
 import django
 django.setup()
-import responses_site.asgi, responses_site.server, responses_site.health
+import responses_site.asgi, responses_site.http.server, responses_site.health
 from django.urls import get_resolver
 get_resolver().url_patterns
 heavy = {"mlx", "mlx_lm", "transformers", "tokenizers", "numpy", "torch"} & set(sys.modules)

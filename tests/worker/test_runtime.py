@@ -24,7 +24,7 @@ from responses_api.bus.messages import (
 from responses_api.caller import Caller
 from responses_api.errors import Overloaded
 from responses_api.models import Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import CreateResponse
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.accounts.authenticate import default_project

@@ -21,7 +21,7 @@ from responses_api.models import (
     TurnItem,
     UsageRecord,
 )
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 from .forget_owner import forget_owners
 

@@ -13,7 +13,7 @@ from django.db import connection
 from responses_api.database.transaction_locks import Lock, lock_statement, lock_until_commit
 from responses_api.errors import Overloaded, RateLimited, RequestTooLarge
 from responses_api.models import Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.models import live_fleet
 from responses_api.services.store.store_admission import refuse_when_jobs_fill_the_store
 

@@ -14,7 +14,7 @@ from responses_api.caller import Caller
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import InvalidRequest, NotFound
 from responses_api.models import Response, Status
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.responses import find_response, get_response, wire_response
 
 from .end_job import end_unheld

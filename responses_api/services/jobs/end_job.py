@@ -16,7 +16,7 @@ from responses_api.caller import cache_scope
 from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import parse_create, sent_ids, sent_items
 from responses_api.protocol.json.reader import read_stored
 from responses_api.selectors.history import used_ids

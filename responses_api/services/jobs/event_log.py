@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 from inference.types import Chunk
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.models import Checkpoint, EventBatch, Response, Status
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.streaming import EncodedEvent
 from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
 

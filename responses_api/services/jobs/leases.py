@@ -10,7 +10,7 @@ from django.db.models import Case, F, IntegerField, Q, QuerySet, When
 from django.db.models.functions import Now
 
 from responses_api.models import Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

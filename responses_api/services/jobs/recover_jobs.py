@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 from responses_api.counting import JOBS_RECOVERED, count
 from responses_api.interruptions import INTERRUPTED
 from responses_api.models import Process, Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.streaming import Fault, Outcome
 
 from .end_job import end_unheld

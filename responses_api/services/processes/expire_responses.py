@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from responses_api.counting import CONVERSATION_EXPIRIES, STORE_EXPIRIES, count
 from responses_api.models import Response
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.services.store.delete_conversation import expired_conversations, remove_conversations
 from responses_api.services.store.delete_response import remove_responses
 

@@ -8,7 +8,7 @@ from django.db.models.functions import Now
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, Response, StoreChange, Turn
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.batches import batches
 from responses_api.selectors.conversations import conversation_not_found, get_conversation
 

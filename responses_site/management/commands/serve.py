@@ -71,7 +71,7 @@ class Command(BaseCommand):
         from responses_api.worker.celery_thread import CeleryThread
         from responses_site.asgi import application
         from responses_site.celery import app
-        from responses_site.server import Server
+        from responses_site.http.server import Server
 
         celery = CeleryThread(app)
         celery.start()

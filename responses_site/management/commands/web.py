@@ -20,7 +20,7 @@ class Command(BaseCommand):
         refuse_wrong_secret()
 
         from responses_site.asgi import application
-        from responses_site.server import Server
+        from responses_site.http.server import Server
 
         server = Server(application, host=settings.RESPONSES_HOST, port=settings.RESPONSES_PORT, ready=self.announce)
         server.run()

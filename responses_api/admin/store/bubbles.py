@@ -7,10 +7,11 @@ import orjson
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.display import file_size, json_block, shorten
+from responses_api.admin.elements.excerpt import opening_text, role_of
+from responses_api.admin.elements.markup import plain, render_markdown
+
 from .conversation import Place
-from .display import file_size, json_block, shorten
-from .excerpt import opening_text, role_of
-from .markup import plain, render_markdown
 
 PAGE_HTML = 1_000_000
 """How much rendered text a page may hold, in characters; from there on texts are shown short and plain."""

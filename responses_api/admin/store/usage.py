@@ -3,13 +3,13 @@
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.display import NOTHING, moment, origin_of, two_lines
+from responses_api.admin.elements.filters import ModelFilter
+from responses_api.admin.elements.lists import ReadOnlyList
+from responses_api.admin.site import site
 from responses_api.models import UsageRecord
 
-from .display import NOTHING, moment, origin_of, two_lines
-from .filters import ModelFilter
-from .lists import ReadOnlyList
 from .responses import status_badge
-from .site import site
 
 
 @admin.register(UsageRecord, site=site)

@@ -7,9 +7,9 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from .display import badge, moment
-from .lists import List
-from .site import site
+from responses_api.admin.elements.display import badge, moment
+from responses_api.admin.elements.lists import List
+from responses_api.admin.site import site
 
 
 @admin.register(AccessAttempt, site=site)

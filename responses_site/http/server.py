@@ -25,9 +25,9 @@ from responses_api.readers.answer_create import readers_gone
 from responses_api.readers.web_process import web_process
 from responses_api.services.processes.publish_counts import publish_counts
 
+from .channel import SERVER_NAME, Channel
 from .connections import Connections
-from .http_channel import SERVER_NAME, Channel
-from .http_request import Inbox, Request
+from .request import Inbox, Request
 
 BACKLOG = 1024
 SWITCH_SECONDS = 0.0005

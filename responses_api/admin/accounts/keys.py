@@ -15,6 +15,11 @@ from django.utils import timezone
 from django.utils.cache import patch_cache_control
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.deletion import DeletedByServices
+from responses_api.admin.elements.display import NOTHING, badge, code, moment, two_lines
+from responses_api.admin.elements.filters import KeyStateFilter
+from responses_api.admin.elements.lists import SavedByServices
+from responses_api.admin.site import site
 from responses_api.models import ApiKey, Project, User
 from responses_api.selectors.models import live_fleet
 from responses_api.services.accounts.create_key import create_key, revoke_key
@@ -22,12 +27,6 @@ from responses_api.services.accounts.delete_key import delete_keys
 from responses_api.services.accounts.edit_key import edit_key
 from responses_api.web.front_page import base_url_of, example_model
 from responses_api.web.quickstart import quickstart
-
-from .deletion import DeletedByServices
-from .display import NOTHING, badge, code, moment, two_lines
-from .filters import KeyStateFilter
-from .lists import SavedByServices
-from .site import site
 
 
 class KeyForm(forms.ModelForm):

@@ -4,12 +4,11 @@ from django.contrib import admin
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.display import NOTHING, badge, code, file_size
+from responses_api.admin.elements.lists import ReadOnlyList
+from responses_api.admin.site import site
 from responses_api.models import ServedModel
 from responses_api.selectors.models import live_fleet
-
-from .display import NOTHING, badge, code, file_size
-from .lists import ReadOnlyList
-from .site import site
 
 
 @admin.register(ServedModel, site=site)

@@ -4,10 +4,9 @@ from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group
 
+from responses_api.admin.elements.paging import CappedPaginator
+from responses_api.admin.site import site
 from responses_api.models import User
-
-from .paging import CappedPaginator
-from .site import site
 
 
 @admin.register(User, site=site)

@@ -8,13 +8,12 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.display import NOTHING, badge, json_block, moment
+from responses_api.admin.elements.filters import LivenessFilter
+from responses_api.admin.elements.lists import ReadOnlyList
+from responses_api.admin.overview import with_liveness
+from responses_api.admin.site import site
 from responses_api.models import Process
-
-from .display import NOTHING, badge, json_block, moment
-from .filters import LivenessFilter
-from .lists import ReadOnlyList
-from .overview import with_liveness
-from .site import site
 
 
 @admin.register(Process, site=site)

@@ -10,7 +10,7 @@ from daphne.utils import HEADER_NAME_RE, INVALID_HEADER_VALUE_BYTES
 
 from responses_api.errors import ServerError
 
-from .http_channel import envelope, unreadable
+from .channel import envelope, unreadable
 
 # A client that names a root path would move every address; and there is no protocol here to change to.
 IGNORED_HEADERS = (b"Daphne-Root-Path", b"Upgrade")

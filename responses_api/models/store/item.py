@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 from django.db import models
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
+from responses_api.models.octets import Octets
 from responses_api.protocol.json.reader import read_stored
-
-from .octets import Octets
 
 
 class Item(models.Model):

@@ -10,17 +10,17 @@ from django.forms import ModelForm
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.deletion import DeletedByServices
+from responses_api.admin.elements.display import code
+from responses_api.admin.elements.lists import SavedByServices
+from responses_api.admin.elements.paging import COUNTED
+from responses_api.admin.site import site
 from responses_api.models import ApiKey, Item, Project, Response, UsageRecord
 from responses_api.services.accounts.create_project import create_project
 from responses_api.services.accounts.delete_project import delete_project
 from responses_api.services.accounts.edit_project import edit_project
 
-from .deletion import DeletedByServices
-from .display import code
 from .keys import last_keys_warning
-from .lists import SavedByServices
-from .paging import COUNTED
-from .site import site
 
 
 @admin.register(Project, site=site)

@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 from django.db.models import Sum
 
+from responses_api.admin.elements.display import file_size, pretty_json
 from responses_api.models import Process, Response, TurnItem, UsageRecord
 from responses_api.selectors.responses import wire_response
 
 from .bubbles import Bubble, BubbleMaker, remark
 from .conversation import SHOWN_ITEMS, WHOLE, read_history
-from .display import file_size, pretty_json
 
 # Settings, each with the value that is not worth showing.
 SETTINGS = {

@@ -5,9 +5,8 @@ from typing import Any, ClassVar
 from django.db import models
 from django.db.models import Q
 
+from responses_api.models.octets import Octets
 from responses_api.protocol.json.reader import read_stored
-
-from .octets import Octets
 
 
 class Status(models.TextChoices):

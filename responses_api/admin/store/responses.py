@@ -9,20 +9,20 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.deletion import AT_ONCE, DeletedByServices
+from responses_api.admin.elements.display import NOTHING, badge, moment, origin_of, two_lines
+from responses_api.admin.elements.excerpt import excerpt, with_opening_words
+from responses_api.admin.elements.filters import ModelFilter
+from responses_api.admin.elements.lists import ReadOnlyList
+from responses_api.admin.site import site
 from responses_api.caller import Caller
 from responses_api.errors import ApiError
 from responses_api.models import Response, Status
-from responses_api.models.response import ACTIVE
+from responses_api.models.store.response import ACTIVE
 from responses_api.services.jobs.cancel_response import request_cancellation
 from responses_api.services.store.delete_response import remove_responses
 
-from .deletion import AT_ONCE, DeletedByServices
-from .display import NOTHING, badge, moment, origin_of, two_lines
-from .excerpt import excerpt, with_opening_words
-from .filters import ModelFilter
-from .lists import ReadOnlyList
 from .response_page import get_response_page
-from .site import site
 
 TONES = {
     Status.COMPLETED: "good",

@@ -9,16 +9,16 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from responses_api.admin.elements.display import NOTHING, badge, file_size, json_block, moment, two_lines
+from responses_api.admin.elements.excerpt import HEAD, excerpt, role_of
+from responses_api.admin.elements.filters import ItemTypeFilter
+from responses_api.admin.elements.lists import ReadOnlyList
+from responses_api.admin.site import site
 from responses_api.models import Item, Response
 
 from .bubbles import BubbleMaker
 from .conversation import HEAD as LONG_HEAD
 from .conversation import WHOLE, Place
-from .display import NOTHING, badge, file_size, json_block, moment, two_lines
-from .excerpt import HEAD, excerpt, role_of
-from .filters import ItemTypeFilter
-from .lists import ReadOnlyList
-from .site import site
 
 SEARCHED = 100_000
 RESPONSES = 20

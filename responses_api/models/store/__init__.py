@@ -1,0 +1,1 @@
+"""Responses, conversations, and what they are made of."""
