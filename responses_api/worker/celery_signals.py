@@ -18,7 +18,7 @@ from responses_api.management.progress import ProgressBars
 from responses_api.services.processes.check_secret import WrongSecret, check_secret
 
 from .process import current_worker
-from .runtime import GenerationWorker
+from .runtime.worker import GenerationWorker
 from .startup import start_worker, stop_worker
 
 log = structlog.get_logger(__name__)

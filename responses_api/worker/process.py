@@ -1,6 +1,6 @@
 """The one worker of this process, if it is a worker process."""
 
-from .runtime import GenerationWorker
+from .runtime.worker import GenerationWorker
 
 _worker: GenerationWorker | None = None
 

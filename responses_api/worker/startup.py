@@ -2,9 +2,10 @@
 
 from inference.types import Progress
 
-from .hosted_models import ModelHost
 from .process import install_worker
-from .runtime import GenerationWorker
+from .runtime.hosted_models import ModelHost
+from .runtime.pump import ChunkQueue
+from .runtime.worker import GenerationWorker
 
 
 def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
@@ -12,12 +13,13 @@ def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
 
     An interrupt while a model loads ends its engine before it goes on.
     """
-    worker = GenerationWorker()
-    host = ModelHost(worker.sink)
+    chunks = ChunkQueue()
+    host = ModelHost(chunks.put)
     try:
         host.scan()
         host.default().ensure_running(progress=progress)
-        worker.start(host)
+        worker = GenerationWorker(host, chunks)
+        worker.start()
     except BaseException:
         host.close()
         raise

@@ -17,20 +17,16 @@ from responses_api.models import Response
 from responses_api.services.jobs.event_log import all_batches, decoded_events
 from responses_api.services.jobs.finish_response import finish_response
 from responses_api.services.jobs.leases import Lease
-from responses_api.worker.ended_streams import EndedStreams
 from responses_api.worker.generation import run_generation
 from responses_api.worker.generation.run_generation import Generation
 from responses_api.worker.generation.told_events import KEPT_BYTES, ToldEvents
-from responses_api.worker.runtime import GenerationWorker
+from responses_api.worker.runtime.ended_streams import EndedStreams
+from responses_api.worker.runtime.worker import GenerationWorker
 from tests.streaming.streams import check_grammar
 
-from .test_runtime import heard, queue, wait_until_none_is_active, worker
-
-__all__ = ["heard", "worker"]
+from .rows import Heard, queue, wait_until_ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-Heard = list[tuple[str, Message]]
 
 
 @pytest.fixture(autouse=True)
@@ -59,14 +55,6 @@ def error_of(heard: Heard, public_id: str) -> ApiError:
     assert isinstance(message, ResponseResult)
     assert message.error is not None
     return message.error.as_error()
-
-
-def wait_until_ended(worker: GenerationWorker) -> None:
-    wait_until_none_is_active()
-    deadline = time.monotonic() + 10
-    while worker._runs:
-        assert time.monotonic() < deadline, "a response does not end"
-        time.sleep(0.02)
 
 
 @pytest.mark.parametrize("background", [False, True])
@@ -161,14 +149,14 @@ def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, he
 def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard) -> None:
     """Of a generation only the events stay, while its reader may ask for them again."""
     made: list[weakref.ref[Generation]] = []
-    take = worker._take
+    table = worker.table
+    add = table.add
 
-    def watched(row: Response) -> Generation:
-        run = take(row)
+    def watched(run: Generation) -> Generation | None:
         made.append(weakref.ref(run))
-        return run
+        return add(run)
 
-    with patch.object(worker, "_take", watched):
+    with patch.object(table, "add", watched):
         ids = [queue("[[tokens: 3]]" + "x" * 50_000, store=False) for _ in range(8)]
         worker.wake()
         wait_until_ended(worker)

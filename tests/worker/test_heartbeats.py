@@ -16,13 +16,12 @@ from responses_api.bus.messages import CancelRow
 from responses_api.models import Chore, Process, Response
 from responses_api.services.processes import sweep as sweeping
 from responses_api.services.processes.chores import release_chore, take_chore
-from responses_api.worker import house, runtime
 from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.runtime import GenerationWorker
+from responses_api.worker.runtime import claimer, housekeeper
+from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.runtime.worker import GenerationWorker
 
-from .test_runtime import queue, worker
-
-__all__ = ["worker"]
+from .rows import queue, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,7 +34,9 @@ def hang() -> Iterator[threading.Event]:
     over.set()
 
 
-def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(worker: GenerationWorker, hang: threading.Event) -> None:
+def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(
+    worker: GenerationWorker, host: ModelHost, hang: threading.Event
+) -> None:
     """The sweep, the recovery of jobs, the scan of models, the counts, a claim, and an end that is stored."""
     hung: set[str] = set()
 
@@ -49,24 +50,21 @@ def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(worker: Generation
 
     job = queue("[[tokens: 500]][[slow: 0.02]]", background=True)
     worker.wake(background=True)
-    deadline = time.monotonic() + 10
-    while not Response.objects.filter(public_id=job, status="in_progress").exists():
-        assert time.monotonic() < deadline, "the job does not begin"
-        time.sleep(0.02)
+    wait_until(lambda: Response.objects.filter(public_id=job, status="in_progress").exists())
     with ExitStack() as patches:
         for place, name in (
             (sweeping, "expire_responses"),
-            (house, "recover_background_jobs"),
-            (house, "orphaned_jobs"),
-            (runtime, "claim_responses"),
+            (housekeeper, "recover_background_jobs"),
+            (housekeeper, "orphaned_jobs"),
+            (claimer, "claim_responses"),
         ):
             patches.enter_context(patch.object(place, name, hanging(name)))
-        patches.enter_context(patch.object(worker._host, "scan", hanging("scan")))
+        patches.enter_context(patch.object(host, "scan", hanging("scan")))
         patches.enter_context(patch.object(Generation, "close", hanging("close")))
-        worker._house._sweeper._seconds = 0.1
         queue("short")
-        for _ in range(4):
-            worker._claimers.submit(worker._claim)
+        for _ in range(8):
+            worker.wake()
+            time.sleep(0.05)
         time.sleep(2 * 1.5)  # two leases
         assert Response.objects.filter(public_id=job, lease_until__gt=Now(), attempt=1).exists()
         assert Process.objects.filter(pk=worker.id, heartbeat_at__gt=Now() - timedelta(seconds=1.5)).exists()

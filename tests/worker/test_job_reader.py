@@ -9,7 +9,8 @@ from asgiref.sync import sync_to_async
 
 from responses_api.bus.messages import JobEvents
 from responses_api.models import EventBatch, Response
-from responses_api.readers.follow_job import JobReader, ReadingStopped, reading
+from responses_api.readers.follow_job import JobReader, reading
+from responses_api.readers.reader import ReadingStopped
 from responses_api.selectors.jobs import Standing
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.end_job import tell_readers

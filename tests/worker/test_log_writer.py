@@ -14,8 +14,8 @@ from responses_api.services.admission.create_response import create_response, ne
 from responses_api.services.jobs.event_log import LogCursor, all_batches, append_batches, decoded_events, read_page
 from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.streaming import encode_event
-from responses_api.worker import log_writer
-from responses_api.worker.log_writer import JobLog, LogWriter
+from responses_api.worker.runtime import log_writer
+from responses_api.worker.runtime.log_writer import JobLog, LogWriter
 from tests.turns import MODEL, Conversationalist
 
 pytestmark = pytest.mark.django_db(transaction=True)

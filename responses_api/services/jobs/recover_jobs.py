@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Now
 
 from responses_api.counting import JOBS_RECOVERED, count
-from responses_api.interruptions import INTERRUPTED
+from responses_api.interruptions import StopReason
 from responses_api.models import Process, Response
 from responses_api.models.store.response import ACTIVE
 from responses_api.streaming import Fault, Outcome
@@ -57,7 +57,7 @@ def recover_background_jobs() -> bool:
     for pk in too_often.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
     for pk in overdue_rows(jobs.filter(worker=""))[:ENDED_AT_ONCE]:
-        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": INTERRUPTED["timeout"]})
+        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": StopReason.TIMEOUT.sentence})
     return freed > 0
 
 

@@ -1,5 +1,6 @@
 """One running generation: engine chunks in, wire events out, and the end stored before it is told."""
 
+import threading
 import time
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,7 +13,7 @@ from django.db import Error as DatabaseError
 from inference.types import Chunk, Finish, GenerationRequest
 from responses_api.caller import cache_scope
 from responses_api.errors import NO_RETRY, ApiError, EntryTooLarge, ServerError
-from responses_api.interruptions import FAULT, INTERRUPTED
+from responses_api.interruptions import FAILED, StopReason
 from responses_api.models import Response
 from responses_api.protocol import usage
 from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
@@ -65,8 +66,8 @@ class Generation:
         """What the engine knows by the name of now: the answer, or a summary before it. Empty before there is one."""
         self.created_at: datetime = row.created_at
         self._clock = DatabaseClock(row.claimed_at)  # type: ignore[attr-defined]
-        self.stop_reason = ""
-        """Why it is to end early: "left", "cancelled", "lost", "timeout", "shutdown", "fault"; empty otherwise."""
+        self.stop_reason: StopReason | None = None
+        self._stopping = threading.Lock()
         self._stream = row.stream
         self.told = ToldEvents(lease, whole=not row.stream)
         self._owner = cache_scope(project_id=row.project_id, key_id=row.key_id)
@@ -80,17 +81,23 @@ class Generation:
         self._counts = TokenCounts()
         self._first_token_ms: int | None = None
 
+    def stop(self, reason: StopReason) -> None:
+        """End it early; the first reason counts. Any thread may call. Whoever runs it sees that :meth:`is_to_stop`."""
+        with self._stopping:
+            self.stop_reason = self.stop_reason or reason
+
+    def is_to_stop(self) -> bool:
+        """Whether it is to end early."""
+        return self.stop_reason is not None
+
     def why_interrupted(self) -> str:
         """The sentence for a client whose request ended before it was accepted."""
-        return INTERRUPTED.get(self.stop_reason, FAULT)
+        return self.stop_reason.sentence if self.stop_reason is not None else FAILED
 
     def interruption(self) -> ServerError:
         """The same as an error. What took too long once would again."""
-        return ServerError(self.why_interrupted(), headers=NO_RETRY if self.stop_reason == "timeout" else None)
-
-    def is_to_stop(self) -> bool:
-        """Whether the worker has had it cancelled."""
-        return bool(self.stop_reason)
+        retry = NO_RETRY if self.stop_reason is StopReason.TIMEOUT else None
+        return ServerError(self.why_interrupted(), headers=retry)
 
     def refuse(self, error: ApiError) -> None:
         """Tell the reader that the request can't be run, and forget the job."""
@@ -171,13 +178,13 @@ class Generation:
         """Store the end, then tell it. Without the lease nothing is written, and nothing told."""
         assert self._builder is not None
         self._tell_rest()
-        reason = self.stop_reason
+        reason = str(self.stop_reason or "")
         if finish == "error":
             reason = reason or "engine"
         if finish == "stop" and self._has_invalid_answer():
             finish, error, reason = "error", INVALID, "invalid_answer"
         outcome = self._outcome(finish)
-        if self.stop_reason == "timeout":
+        if self.stop_reason is StopReason.TIMEOUT:
             self._refusal = self.interruption()
         try:
             events, stored = self._end_stored(self._builder, outcome, error)
@@ -185,7 +192,7 @@ class Generation:
             log.exception("generation.not_stored", response=self.lease.public_id)
             reason = "not_stored"
             events, stored = self._unstored()
-        if stored and self.stop_reason != "left":
+        if stored and self.stop_reason is not StopReason.LEFT:
             self._remember_thinking()
             self._publish(events, last=True, reason="too_large" if isinstance(self._refusal, EntryTooLarge) else reason)
 
@@ -249,7 +256,7 @@ class Generation:
             return "completed"
         if finish == "length":
             return "incomplete"
-        return "cancelled" if self.stop_reason in ("left", "cancelled") else "failed"
+        return "cancelled" if self.stop_reason in (StopReason.LEFT, StopReason.CANCELLED) else "failed"
 
     def _end(self, builder: ResponseBuilder | CompactionBuilder, outcome: Outcome, error: str) -> list[Event]:
         assert self._prepared is not None

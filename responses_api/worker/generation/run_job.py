@@ -9,7 +9,7 @@ import structlog
 
 from inference.types import Chunk, Finish, GenerationRequest
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, RequestTooLarge
-from responses_api.interruptions import FAULT, INTERRUPTED
+from responses_api.interruptions import StopReason
 from responses_api.models import Checkpoint, EventBatch, Response
 from responses_api.services.jobs.end_job import cut_short, end_job, is_oversized, tell_readers
 from responses_api.services.jobs.event_log import (
@@ -88,12 +88,8 @@ class JobGeneration(Generation):
         """These and what ends the stream, as they are kept."""
         self._unkept = ""
         """Why the job can't go on: it has events that are not in its log, and ends without content."""
-        self.has_slot = False
-        """Whether the engine works on its answer now."""
-        self.is_yielding = False
-        """Whether its sequence was taken out of the engine to make way, and is to be put back."""
         if row.cancel_requested_at is not None:
-            self.stop_reason = "cancelled"
+            self.stop(StopReason.CANCELLED)
 
     # The beginning
 
@@ -110,7 +106,7 @@ class JobGeneration(Generation):
         untold = started[self._told() :]
         first = self._told()
         if not mark_in_progress(self.lease, self._log.batch(untold) if untold else None):
-            self.stop_reason = "lost"
+            self.stop(StopReason.LOST)
             return None
         self._has_begun = True
         if untold:
@@ -145,7 +141,7 @@ class JobGeneration(Generation):
                 spent=orjson.dumps(asdict(prepared.spent)).decode(),
             )
             if not keep_checkpoint(self.lease, checkpoint, self._log.batch(untold) if untold else None):
-                self.stop_reason = "lost"
+                self.stop(StopReason.LOST)
             elif untold:
                 self.tell(first, untold)
         return self._request()
@@ -173,8 +169,7 @@ class JobGeneration(Generation):
         return replace(self._prepared.generation, id=self.sequence_id, generated=tuple(self._tokens))
 
     def again(self) -> GenerationRequest | None:
-        """The same sequence once more, from where it was: it had made way for another."""
-        self.is_yielding = False
+        """The same sequence once more, from where it was: it was preempted."""
         self._final = None
         return self._request()
 
@@ -188,7 +183,6 @@ class JobGeneration(Generation):
         if self._compacting is not None:
             return super().feed(chunks)
         finish = chunks[-1].finish
-        self.has_slot = finish is None and (self.has_slot or any(chunk.started for chunk in chunks))
         if self._unkept:
             return finish
         if finish is not None:
@@ -200,17 +194,17 @@ class JobGeneration(Generation):
         try:
             events = [encode_event(event) for event in self._writer.feed(new)] if self._writer is not None else []
         except Exception:  # raised again: but the log must have no gap
-            self._give_up(FAULT, "fault")
+            self._give_up(StopReason.FAULT)
             raise
         if any(is_oversized(event) for event in events):
-            self._give_up(INTERRUPTED["too_large"], "too_large")
+            self._give_up(StopReason.TOO_LARGE)
         elif new:
             self._log.add(events, new)
         return finish
 
-    def _give_up(self, message: str, reason: str) -> None:
-        self._unkept = message
-        self.stop_reason = self.stop_reason or reason
+    def _give_up(self, reason: StopReason) -> None:
+        self._unkept = reason.sentence
+        self.stop(reason)
 
     def _count(self, chunks: Sequence[Chunk]) -> None:
         self._has_started = self._has_started or any(chunk.started for chunk in chunks)
@@ -222,14 +216,14 @@ class JobGeneration(Generation):
 
     def close(self, finish: Finish, *, error: str = "") -> None:
         """Store the end, then tell it; or let another worker go on, when this one stops."""
-        if self.stop_reason == "lost" or not self._log.drain():
+        if self.stop_reason is StopReason.LOST or not self._log.drain():
             self._note_loss()
             return
-        if finish == "cancelled" and self.stop_reason in ("", "shutdown"):
+        if finish == "cancelled" and self.stop_reason in (None, StopReason.SHUTDOWN):
             # This worker stops, or its engine did.
             release_lease(self.lease)
             return
-        if finish == "error" and not self.stop_reason and release_as_lost(self.lease):
+        if finish == "error" and not self.is_to_stop() and release_as_lost(self.lease):
             # The engine failed, which kills a job no more than the end of the whole process.
             log.warning("job.engine_failed", response=self.lease.public_id, error=error)
             return
@@ -269,7 +263,7 @@ class JobGeneration(Generation):
     def _ending(self, response: dict[str, Any], *, is_too_large: bool) -> Ending:
         ending = super()._ending(response, is_too_large=is_too_large)
         if any(is_oversized(event) for event in self._last_events) and not is_too_large:
-            raise EntryTooLarge(INTERRUPTED["too_large"])
+            raise EntryTooLarge(StopReason.TOO_LARGE.sentence)
         # From a copy of the cursor, since the end may have to be another one.
         cursor, lease = replace(self._log.cursor), self.lease
         end = cursor.batch(self._last_events, response=lease.response, attempt=lease.attempt, is_end=True)
@@ -277,18 +271,18 @@ class JobGeneration(Generation):
 
     def refuse(self, error: ApiError) -> None:
         """The job ends without an answer: its request can't be run, or it was cancelled. Or this worker stops."""
-        if self.stop_reason == "lost":
+        if self.stop_reason is StopReason.LOST:
             self._note_loss()
             return
-        if self.stop_reason == "shutdown":
+        if self.stop_reason is StopReason.SHUTDOWN:
             release_lease(self.lease, begun=self._has_begun)
             return
-        if isinstance(error, Overloaded) and not self.stop_reason:
+        if isinstance(error, Overloaded) and not self.is_to_stop():
             # Something of the server's is short: whoever takes the job later may have it.
             log.warning("job.put_back", response=self.lease.public_id, reason=error.message)
             release_lease(self.lease, begun=self._has_begun, pause=True)
             return
-        outcome: Outcome = "cancelled" if self.stop_reason == "cancelled" else "failed"
+        outcome: Outcome = "cancelled" if self.stop_reason is StopReason.CANCELLED else "failed"
         code = "invalid_prompt" if isinstance(error, (InvalidRequest, RequestTooLarge)) else "server_error"
         fault: Fault = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
         end_job(row=self._row, lease=self.lease, outcome=outcome, fault=fault)

@@ -1,5 +1,6 @@
 """The periodic work of a worker: its heartbeat, and on other threads all that may take long."""
 
+from functools import partial
 from typing import Protocol
 
 import structlog
@@ -7,6 +8,7 @@ from django.conf import settings
 
 from responses_api.database.threads import with_fresh_connection
 from responses_api.database.write_ahead_log import empty_write_ahead_log
+from responses_api.interruptions import StopReason
 from responses_api.models import Process
 from responses_api.services.jobs.dispatch import wake_workers
 from responses_api.services.jobs.leases import renew_leases
@@ -15,47 +17,52 @@ from responses_api.services.processes.announce_process import Announcement, anno
 from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.processes.sweep import sweep
-from responses_api.worker.generation.run_generation import Generation
 
 from .ended_streams import EndedStreams
 from .hosted_models import ModelHost
+from .run_table import RunTable
+from .scheduler import Scheduler
 
 log = structlog.get_logger(__name__)
 
 
-class Holder(Protocol):
-    """A worker, as its house knows it."""
+class Wake(Protocol):
+    """Claims and starts waiting work."""
 
-    id: str
-    ended: EndedStreams
-
-    def live(self) -> list[Generation]: ...
-
-    def cancel(self, run: Generation, reason: str) -> None: ...
-
-    def wake(self, *, background: bool = False) -> None: ...
+    def __call__(self, *, background: bool) -> None: ...
 
 
-class House:
+class Housekeeper:
     """A few threads. The heartbeat shares its thread, and its database connection, with nothing."""
 
-    def __init__(self, worker: Holder, host: ModelHost) -> None:
+    def __init__(
+        self,
+        *,
+        worker: str,
+        table: RunTable,
+        scheduler: Scheduler,
+        wake: Wake,
+        ended: EndedStreams,
+        host: ModelHost,
+    ) -> None:
         self._worker = worker
+        self._table = table
+        self._scheduler = scheduler
         self._host = host
         beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE
         self._heartbeat = Periodic("worker-heartbeat", self._renew, self._announce, seconds=beat, own_connection=True)
         # What a lease's holder has to look after until it lets go.
-        self._watch = Periodic("worker-watch", worker.ended.forget_old, self._look_after, publish_counts, seconds=beat)
+        self._watch = Periodic("worker-watch", ended.forget_old, self._look_after, publish_counts, seconds=beat)
         # What may be left to other workers.
         self._chores = [
-            Periodic("worker-recovery", recover_jobs, self._recover, self._wake, seconds=beat),
+            Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
             Periodic("worker-log", empty_write_ahead_log, seconds=beat),
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
         self._sweeper = Periodic("worker-sweeper", self._sweep, seconds=sweep_seconds, first=min(beat, sweep_seconds))
 
-    def open(self) -> None:
+    def start(self) -> None:
         """Announce the worker, and begin."""
         with_fresh_connection(announce_models, self._host.offers)
         with_fresh_connection(self._announce)
@@ -67,8 +74,8 @@ class House:
         for periodic in (*self._chores, self._sweeper):
             periodic.stop()
 
-    def close(self, timeout: float) -> None:
-        """Nothing is held any more: leases need not be renewed."""
+    def stop(self, timeout: float) -> None:
+        """The worker holds nothing any more: leases need not be renewed."""
         everything = (self._heartbeat, self._watch, *self._chores, self._sweeper)
         for periodic in everything:
             periodic.stop()
@@ -78,20 +85,20 @@ class House:
     # The heartbeat
 
     def _renew(self) -> None:
-        runs = self._worker.live()
-        held = renew_leases(worker=self._worker.id, rows=[run.lease.response for run in runs])
+        runs = self._table.live()
+        held = renew_leases(worker=self._worker, rows=[run.lease.response for run in runs])
         for run in runs:
             key = run.lease.response
             if held.attempts.get(key) != run.lease.attempt:
-                self._worker.cancel(run, "lost")
+                self._scheduler.stop(run, StopReason.LOST)
             elif key in held.cancel_requested:
-                self._worker.cancel(run, "cancelled" if run.is_job else "left")
+                self._scheduler.stop(run, StopReason.CANCELLED if run.is_job else StopReason.LEFT)
 
     def _announce(self) -> None:
         loads = [model.load() for model in self._host]
         announce_process(
             Announcement(
-                id=self._worker.id,
+                id=self._worker,
                 kind=Process.Kind.WORKER,
                 slots=sum(load.slots for load in loads),
                 running=sum(load.running for load in loads),
@@ -103,28 +110,25 @@ class House:
     # The rest
 
     def _look_after(self) -> None:
-        runs = self._worker.live()
+        runs = self._table.live()
         if not runs:
             return
-        orphaned = set(orphaned_jobs(worker=self._worker.id))
-        overdue = overdue_jobs(worker=self._worker.id)
+        orphaned = set(orphaned_jobs(worker=self._worker))
+        overdue = overdue_jobs(worker=self._worker)
         for run in runs:
             key = run.lease.response
             if key in orphaned:
-                self._worker.cancel(run, "cancelled" if run.is_job else "left")
+                self._scheduler.stop(run, StopReason.CANCELLED if run.is_job else StopReason.LEFT)
             elif key in overdue:
-                self._worker.cancel(run, "timeout")
+                self._scheduler.stop(run, StopReason.TIMEOUT)
 
     def _recover(self) -> None:
         if recover_background_jobs():
             wake_workers(background=True)
-
-    def _wake(self) -> None:
-        self._worker.wake(background=True)
 
     def _scan(self) -> None:
         if self._host.scan():
             announce_models(self._host.offers)
 
     def _sweep(self) -> None:
-        sweep(process=self._worker.id, sleep=self._sweeper.wait)
+        sweep(process=self._worker, sleep=self._sweeper.wait)

@@ -58,6 +58,12 @@ class Counter:
         self._light = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count")
         self._heavy = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="count-heavy")
 
+    @property
+    def waiting(self) -> int:
+        """How many questions have no answer yet."""
+        with self._lock:
+            return len(self._questions)
+
     def hear(self, message: CountTokens) -> None:
         """Count, and answer; or refuse at once when too much waits already."""
         question = _Question(message)

@@ -1,0 +1,1 @@
+"""The parts of a running worker, which :class:`worker.GenerationWorker` composes."""

@@ -1,0 +1,148 @@
+"""From a claimed row to a sequence that an engine works on; or to a refusal."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import structlog
+from django.db import Error as DatabaseError
+
+from inference.types import GenerationRequest, ModelError
+from responses_api.caller import cache_scope
+from responses_api.database.threads import with_fresh_connection
+from responses_api.errors import ApiError, Overloaded, ServerError
+from responses_api.interruptions import Interrupted
+from responses_api.models import Response
+from responses_api.selectors.history import history_size
+from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
+
+from .counting import HEAVY_BYTES
+from .hosted_models import ModelHost
+from .run_table import RunTable
+from .scheduler import Scheduler
+
+log = structlog.get_logger(__name__)
+
+NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
+NO_DATABASE = "The server's database can't be reached at the moment. Try again."
+NOT_PREPARED = "The server failed to prepare this request."
+
+Step = Callable[[], GenerationRequest | Compacting | None]
+
+
+class Preparer:
+    """Rendering takes as long as its text is long: what is small is prepared on the calling thread and waits neither
+    for what is large, nor for a model that loads, nor for a history that is compacted. Those have threads of their own.
+    """
+
+    def __init__(self, *, table: RunTable, host: ModelHost, scheduler: Scheduler) -> None:
+        self._table = table
+        self._host = host
+        self._scheduler = scheduler
+        self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
+        self._preparers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="prepare")
+        self._compactors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compact")
+
+    def begin(self, row: Response, run: Generation) -> None:
+        """Prepare a claimed row and submit it. Never raises: a run that can't be prepared is refused."""
+        if not self._host.is_running(row.model):
+            self._loaders.submit(self._begin, row, run)
+        elif is_heavy(row):
+            self._preparers.submit(self._begin, row, run)
+        else:
+            self._begin(row, run)
+
+    def compact(self, run: Generation) -> None:
+        """A summary has ended: submit the next one, or the answer. Returns at once."""
+        self._compactors.submit(self._attempt, run, run.compacted)
+
+    def refuse(self, run: Generation, error: ApiError) -> None:
+        """End a run that has not been accepted. Never raises."""
+        try:
+            run.refuse(error)
+        except Exception:  # a row that can't be removed now is found when its lease has run out
+            log.exception("worker.refusal_failed", response=run.lease.public_id)
+        finally:
+            self._table.remove(run)
+
+    def close(self) -> None:
+        """Returns when all threads have ended; nothing is begun any more."""
+        for pool in (self._loaders, self._preparers, self._compactors):
+            pool.shutdown(wait=True)
+
+    def _begin(self, row: Response, run: Generation) -> None:
+        self._attempt(run, lambda: self._prepared(row, run))
+
+    def _attempt(self, run: Generation, step: Step) -> None:
+        try:
+            with_fresh_connection(self._advance, run, step)
+        except Exception:  # whatever it was, the others must begin, and its slot must be free
+            log.exception("worker.prepare_failed", response=run.lease.public_id)
+            self._table.remove(run)
+
+    def _advance(self, run: Generation, step: Step) -> None:
+        """Generate what the next step asks for; a step that fails refuses the request."""
+        try:
+            request = step()
+        except Exception as error:  # the client is told, whatever it was
+            self.refuse(run, refusal(run, error))
+            return
+        if isinstance(request, Compacting):
+            self._compactors.submit(self._attempt, run, lambda: run.begin(request))
+        else:
+            self._scheduler.submit(run, request)
+
+    def _prepared(self, row: Response, run: Generation) -> GenerationRequest | Compacting | None:
+        def check() -> None:
+            if run.is_to_stop():
+                raise Interrupted
+
+        check()  # no model need be loaded for that
+        model = self._host[row.model]
+        model.ensure_running()
+        continuation = run.start(model.engine.info.digest) if isinstance(run, JobGeneration) else None
+        check()
+        ready = prepare_generation(
+            row=row,
+            request_id=run.request_id,
+            tokenizer=model.tokenizer,
+            info=model.engine.info,
+            cache_scope=cache_scope(project_id=row.project_id, key_id=row.key_id),
+            continuation=continuation,
+            check=check,
+        )
+        return ready if isinstance(ready, Compacting) else run.begin(ready)
+
+
+def is_heavy(row: Response) -> bool:
+    """Whether preparing a row takes long, by what there is to render."""
+    if len(row.request) > HEAVY_BYTES or row.parent_id is None:
+        return len(row.request) > HEAVY_BYTES
+    try:
+        return len(row.request) + with_fresh_connection(history_size, row.parent_id) > HEAVY_BYTES
+    except DatabaseError:  # whoever prepares it will meet the same, and knows what to do
+        return True
+
+
+def refusal(run: Generation, error: Exception) -> ApiError:
+    """What a client is told about an error that ended the preparation."""
+    response = run.lease.public_id
+    match error:
+        case ApiError():
+            return error
+        case Interrupted():
+            return run.interruption()
+        case CannotContinue():
+            log.error("worker.job_not_continued", response=response)
+            return ServerError(NOT_CONTINUED)
+        case ModelError():
+            # The reason may have paths and more of this machine's.
+            log.error("worker.model_not_loaded", model=run.model, response=response, error=str(error))
+            return Overloaded(NOT_LOADED)
+        case DatabaseError():
+            log.warning("worker.prepare_failed", response=response, error=str(error))
+            return Overloaded(NO_DATABASE)
+        case _:
+            log.error("worker.prepare_failed", response=response, exc_info=error)
+            return ServerError(NOT_PREPARED)

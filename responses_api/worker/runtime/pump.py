@@ -1,0 +1,97 @@
+"""The way of chunks from the engines to the runs that they belong to."""
+
+import queue
+import threading
+
+import structlog
+
+from inference.types import Chunk, Finish
+from responses_api.interruptions import StopReason
+from responses_api.worker.generation.run_generation import Generation
+
+from .finisher import Finisher
+from .run_table import RunTable
+from .scheduler import Scheduler
+
+log = structlog.get_logger(__name__)
+
+CHUNK_LISTS = 1000
+
+
+class ChunkQueue:
+    """The chunks of all engines, in order. Bounded: an engine that is quicker than what becomes of its chunks waits."""
+
+    def __init__(self) -> None:
+        self._lists: queue.Queue[list[Chunk] | None] = queue.Queue(CHUNK_LISTS)
+        self._is_closed = False
+
+    def put(self, chunks: list[Chunk]) -> None:
+        """Add chunks; any thread."""
+        self._lists.put(chunks)
+
+    def close(self) -> None:
+        """No more chunks will come."""
+        self._lists.put(None)
+
+    def take(self) -> list[Chunk] | None:
+        """All chunks that wait, at least one; ``None`` when no more will come. Called by one thread."""
+        if self._is_closed:
+            return None
+        chunks: list[Chunk] = []
+        more = self._lists.get()
+        for _ in range(CHUNK_LISTS):  # an engine that goes on is no reason to wait
+            if more is None:
+                self._is_closed = True
+                return chunks or None
+            chunks += more
+            try:
+                more = self._lists.get_nowait()
+            except queue.Empty:
+                return chunks
+        return chunks + more if more is not None else chunks
+
+
+class Pump:
+    """One thread that feeds runs. All that has gathered for one run is fed together."""
+
+    def __init__(self, *, chunks: ChunkQueue, table: RunTable, scheduler: Scheduler, finisher: Finisher) -> None:
+        self._chunks = chunks
+        self._table = table
+        self._scheduler = scheduler
+        self._finisher = finisher
+        self._thread = threading.Thread(target=self._run, name="worker-pump", daemon=True)
+
+    def start(self) -> None:
+        """Begin to feed."""
+        self._thread.start()
+
+    def stop(self, timeout: float) -> None:
+        """Feed what waits, and end."""
+        self._chunks.close()
+        self._thread.join(timeout)
+
+    def _run(self) -> None:
+        while (chunks := self._chunks.take()) is not None:
+            grouped: dict[str, list[Chunk]] = {}
+            for chunk in chunks:
+                grouped.setdefault(chunk.request_id, []).append(chunk)
+            for sequence_id, batch in grouped.items():
+                run = self._table.of_sequence(sequence_id)
+                if run is not None:
+                    self._feed(run, sequence_id, batch)
+
+    def _feed(self, run: Generation, sequence_id: str, batch: list[Chunk]) -> None:
+        if any(chunk.started for chunk in batch):
+            self._table.note_started(sequence_id)
+        finish: Finish | None
+        try:
+            finish = run.feed(batch)
+        except Exception:  # one response must not stop the pump of all
+            log.exception("worker.feed_failed", response=run.lease.public_id)
+            run.stop(StopReason.FAULT)
+            finish = "error" if batch[-1].finish is not None else None
+        if finish is not None:
+            is_preempted = self._table.close_sequence(sequence_id)
+            self._finisher.finish(run, finish, error=batch[-1].error, is_preempted=is_preempted)
+        elif run.is_to_stop():
+            self._scheduler.cancel(run)

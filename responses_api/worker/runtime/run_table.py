@@ -1,0 +1,103 @@
+"""What a worker holds: its runs, by row, and their sequences that engines may know."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from responses_api.worker.generation.run_generation import Generation
+
+
+@dataclass(slots=True)
+class _Sequence:
+    run: Generation
+    has_slot: bool = False
+    """Whether the engine works on it now."""
+    is_preempted: bool = False
+    """Whether it has been taken out of the engine, to be put back later."""
+
+
+class RunTable:
+    """Any thread may call, and none waits in it. A run is in the table from its claim to its end.
+
+    ``removed`` is called with each run that has been removed.
+    """
+
+    def __init__(self, *, removed: Callable[[Generation], None]) -> None:
+        self._removed = removed
+        self._lock = threading.Lock()
+        self._runs: dict[int, Generation] = {}
+        self._sequences: dict[str, _Sequence] = {}
+
+    # Runs
+
+    def add(self, run: Generation) -> Generation | None:
+        """Add a claimed run; returns the one of an earlier attempt on the same row, which it replaces."""
+        row = run.lease.response
+        with self._lock:
+            earlier = self._runs.get(row)
+            self._runs[row] = run
+        return earlier
+
+    def remove(self, run: Generation) -> None:
+        """A run has ended, however it did."""
+        with self._lock:
+            if self._runs.get(run.lease.response) is run:
+                del self._runs[run.lease.response]
+            self._sequences.pop(run.sequence_id, None)
+        self._removed(run)
+
+    def live(self) -> list[Generation]:
+        """All runs."""
+        with self._lock:
+            return list(self._runs.values())
+
+    def count(self, model: str | None = None) -> int:
+        """How many runs there are, of all models or of one."""
+        with self._lock:
+            return len(self._runs) if model is None else sum(run.model == model for run in self._runs.values())
+
+    def of_row(self, row: int) -> Generation | None:
+        """The run of the row with this primary key."""
+        with self._lock:
+            return self._runs.get(row)
+
+    def of_response(self, public_id: str) -> Generation | None:
+        """The run of the response with this public id."""
+        return next((run for run in self.live() if run.lease.public_id == public_id), None)
+
+    # Sequences
+
+    def open_sequence(self, run: Generation) -> None:
+        """An engine is about to get what ``run.sequence_id`` names."""
+        with self._lock:
+            self._sequences[run.sequence_id] = _Sequence(run)
+
+    def of_sequence(self, sequence_id: str) -> Generation | None:
+        """The run of a sequence that is open."""
+        with self._lock:
+            sequence = self._sequences.get(sequence_id)
+        return sequence.run if sequence is not None else None
+
+    def note_started(self, sequence_id: str) -> None:
+        """The engine has begun a sequence."""
+        with self._lock:
+            sequence = self._sequences.get(sequence_id)
+            if sequence is not None:
+                sequence.has_slot = True
+
+    def preempt(self, model: str) -> str | None:
+        """Choose the job of a model that got its slot last, to be taken out of the engine; the id of its sequence."""
+        with self._lock:
+            for sequence_id, sequence in reversed(self._sequences.items()):
+                run = sequence.run
+                can_wait = run.is_job and not run.is_compacting and not run.is_to_stop()
+                if run.model == model and can_wait and sequence.has_slot and not sequence.is_preempted:
+                    sequence.is_preempted = True
+                    return sequence_id
+        return None
+
+    def close_sequence(self, sequence_id: str) -> bool:
+        """An engine has ended a sequence; says whether it was to be preempted."""
+        with self._lock:
+            sequence = self._sequences.pop(sequence_id, None)
+        return sequence is not None and sequence.is_preempted

@@ -1,0 +1,50 @@
+"""A worker with the scripted engine, and an ear on the bus."""
+
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from responses_api import bus
+from responses_api.selectors.models import forget_fleet
+from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.runtime.pump import ChunkQueue
+from responses_api.worker.runtime.worker import GenerationWorker
+
+from .rows import Heard
+
+
+@pytest.fixture
+def heard() -> Iterator[Heard]:
+    """Everything that is published."""
+    messages: Heard = []
+    with patch.object(bus, "publish", lambda group, message: messages.append((group, message))):
+        yield messages
+
+
+@pytest.fixture
+def chunks() -> ChunkQueue:
+    return ChunkQueue()
+
+
+@pytest.fixture
+def host(settings: Any, chunks: ChunkQueue) -> Iterator[ModelHost]:
+    """The scripted model, loaded."""
+    settings.RESPONSES_ENGINE = "scripted"
+    settings.RESPONSES_LEASE_SECONDS = 1.5
+    host = ModelHost(chunks.put)
+    host.scan()
+    host.default().ensure_running()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def worker(host: ModelHost, chunks: ChunkQueue) -> Iterator[GenerationWorker]:
+    """A worker at work."""
+    worker = GenerationWorker(host, chunks)
+    worker.start()
+    forget_fleet()
+    yield worker
+    worker.stop()

@@ -1,0 +1,137 @@
+"""Stand-ins for what surrounds the parts of a worker: they note what they are asked."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from inference.types import Chunk, EngineLoad, Finish, ModelError
+from responses_api.interruptions import StopReason
+from responses_api.services.jobs.leases import Lease
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.runtime.scheduler import Scheduler
+
+MODEL = "scripted"
+
+
+@dataclass(eq=False)
+class FakeRun:
+    """A run as the parts of a worker know it."""
+
+    row: int = 1
+    attempt: int = 1
+    model: str = MODEL
+    is_job: bool = False
+    is_compacting: bool = False
+    stop_reason: StopReason | None = None
+    fails: bool = False
+    fed: list[Chunk] = field(default_factory=list)
+
+    @property
+    def lease(self) -> Lease:
+        return Lease(response=self.row, public_id=f"resp_{self.row}", worker="worker_1", attempt=self.attempt)
+
+    @property
+    def sequence_id(self) -> str:
+        return f"resp_{self.row}.{self.attempt}"
+
+    def stop(self, reason: StopReason) -> None:
+        self.stop_reason = self.stop_reason or reason
+
+    def is_to_stop(self) -> bool:
+        return self.stop_reason is not None
+
+    def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
+        if self.fails:
+            raise RuntimeError("a fault of ours")
+        self.fed += chunks
+        return chunks[-1].finish
+
+    @property
+    def generation(self) -> Generation:
+        """The same, for the type checker."""
+        return cast("Generation", self)
+
+
+@dataclass
+class FakeEngine:
+    """An engine that generates nothing."""
+
+    slots: int = 2
+    running: int = 0
+    is_gone: bool = False
+    on_submit: Callable[[], object] = lambda: None
+    submitted: list[Any] = field(default_factory=list)
+    cancelled: list[str] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
+
+    def load(self) -> EngineLoad:
+        return EngineLoad(
+            running=self.running, waiting=0, slots=self.slots, free=self.slots - self.running, cache_bytes=0
+        )
+
+    def submit(self, request: Any) -> None:
+        if self.is_gone:
+            raise ModelError("The engine has stopped.")
+        self.submitted.append(request)
+        self.on_submit()
+
+    def cancel(self, sequence_id: str) -> None:
+        self.cancelled.append(sequence_id)
+
+    def forget(self, scope: str) -> None:
+        self.forgotten.append(scope)
+
+
+@dataclass
+class FakeModel:
+    """A model whose engine runs."""
+
+    engine: FakeEngine = field(default_factory=FakeEngine)
+
+
+@dataclass
+class FakeHost:
+    """A host of one model."""
+
+    model: FakeModel = field(default_factory=FakeModel)
+    names: list[str] = field(default_factory=lambda: [MODEL])
+
+    def __iter__(self) -> Iterator[FakeModel]:
+        return iter([self.model])
+
+    def __getitem__(self, name: str) -> FakeModel:
+        assert name == MODEL
+        return self.model
+
+    @property
+    def engine(self) -> FakeEngine:
+        return self.model.engine
+
+    @property
+    def host(self) -> ModelHost:
+        """The same, for the type checker."""
+        return cast("ModelHost", self)
+
+
+@dataclass
+class FakeScheduler:
+    """Stops runs, and has no engine."""
+
+    submitted: list[tuple[Any, Any]] = field(default_factory=list)
+    cancelled: list[Any] = field(default_factory=list)
+
+    def submit(self, run: Any, request: Any) -> None:
+        self.submitted.append((run, request))
+
+    def stop(self, run: Any, reason: StopReason) -> None:
+        run.stop(reason)
+        self.cancel(run)
+
+    def cancel(self, run: Any) -> None:
+        self.cancelled.append(run)
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The same, for the type checker."""
+        return cast("Scheduler", self)

@@ -1,0 +1,61 @@
+"""Rows that wait for a worker, and what their readers hear."""
+
+import time
+from collections.abc import Callable
+
+from responses_api import bus
+from responses_api.bus.messages import Message, ResponseEvents
+from responses_api.caller import Caller
+from responses_api.models import Response
+from responses_api.models.store.response import ACTIVE
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.admission.create_response import create_response, new_response_id
+from responses_api.worker.runtime.worker import GenerationWorker
+
+Heard = list[tuple[str, Message]]
+"""Everything that has been published: the group, and the message."""
+
+
+def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True, **options: object) -> str:
+    """A waiting row; the id of its response."""
+    kind = {"background": True} if background else {"stream": stream}
+    payload = {"input": text, "store": store, **kind, **options}
+    public_id = new_response_id()
+    create_response(
+        caller=Caller(project=default_project()),
+        public_id=public_id,
+        payload=payload,
+        reader="" if background else "web_1",
+    )
+    return public_id
+
+
+def wait_until(condition: Callable[[], object], *, seconds: float = 10) -> None:
+    """Wait until ``condition`` holds; fails when it does not in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it does not happen"
+        time.sleep(0.01)
+
+
+def wait_until_none_is_active() -> None:
+    wait_until(lambda: not Response.objects.filter(status__in=ACTIVE).exists())
+
+
+def wait_until_ended(worker: GenerationWorker) -> None:
+    """Wait until every row has ended, and the worker holds none."""
+    wait_until_none_is_active()
+    wait_until(lambda: not worker.table.count())
+
+
+def last(heard: Heard, public_id: str) -> Message:
+    """What the readers of a response were told last."""
+    return [message for group, message in heard if group == bus.response_group(public_id)][-1]
+
+
+def end(heard: Heard, public_id: str) -> str:
+    """The type of the last event of a stream that has ended."""
+    message = last(heard, public_id)
+    assert isinstance(message, ResponseEvents)
+    assert message.last
+    return message.events[-1][0]

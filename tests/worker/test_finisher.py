@@ -1,0 +1,106 @@
+"""What follows when a sequence has ended: one way on for each case, and a free slot in all."""
+
+from collections.abc import Iterator
+from typing import Any, cast
+from unittest.mock import Mock
+
+import pytest
+
+from inference.types import Finish
+from responses_api.errors import ServerError
+from responses_api.interruptions import StopReason
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run_job import JobGeneration
+from responses_api.worker.runtime.finisher import Finisher
+from responses_api.worker.runtime.preparer import Preparer
+from responses_api.worker.runtime.run_table import RunTable
+
+from .fakes import FakeScheduler
+
+pytestmark = pytest.mark.django_db
+
+
+class Place:
+    """A finisher and what surrounds it."""
+
+    def __init__(self) -> None:
+        self.removed: list[Any] = []
+        self.scheduler = FakeScheduler()
+        self.preparer = Mock(spec=Preparer)
+        self.finisher = Finisher(
+            table=RunTable(removed=self.removed.append),
+            scheduler=self.scheduler.scheduler,
+            preparer=cast("Preparer", self.preparer),
+        )
+
+    def finish(self, run: Any, finish: Finish, *, error: str = "", is_preempted: bool = False) -> None:
+        self.finisher.finish(run, finish, error=error, is_preempted=is_preempted)
+        self.finisher.close()
+
+
+@pytest.fixture
+def place() -> Iterator[Place]:
+    place = Place()
+    yield place
+    place.finisher.close()
+
+
+def a_run(kind: type[Generation] = Generation, *, stop: StopReason | None = None, compacting: bool = False) -> Mock:
+    run = Mock(spec=kind)
+    run.lease, run.sequence_id, run.is_compacting = Mock(), "resp_1.1", compacting
+    run.is_to_stop.return_value = stop is not None
+    run.interruption.return_value = ServerError("interrupted")
+    return run
+
+
+def test_an_answer_that_has_ended_is_closed(place: Place) -> None:
+    run = a_run()
+    place.finish(run, "stop")
+    run.close.assert_called_once_with("stop", error="")
+    assert place.removed == [run]
+
+
+def test_an_end_that_can_not_be_stored_frees_the_slot(place: Place) -> None:
+    run = a_run()
+    run.close.side_effect = RuntimeError("a fault of ours")
+    place.finish(run, "stop")
+    assert place.removed == [run]
+
+
+def test_a_job_that_was_preempted_is_submitted_again(place: Place) -> None:
+    job = a_run(JobGeneration)
+    place.finish(job, "cancelled", is_preempted=True)
+    assert place.scheduler.submitted == [(job, job.again.return_value)]
+    assert not job.close.called
+    assert not place.removed
+
+
+@pytest.mark.parametrize(("finish", "stop"), [("stop", None), ("cancelled", StopReason.CANCELLED)])
+def test_a_job_that_ended_before_it_was_preempted_is_closed(
+    place: Place, finish: Finish, stop: StopReason | None
+) -> None:
+    """By itself, or because it was to stop."""
+    job = a_run(JobGeneration, stop=stop)
+    place.finish(job, finish, is_preempted=True)
+    job.close.assert_called_once_with(finish, error="")
+
+
+def test_after_a_summary_comes_what_it_was_made_for(place: Place) -> None:
+    run = a_run(compacting=True)
+    place.finish(run, "length")
+    place.preparer.compact.assert_called_once_with(run)
+    assert not place.removed
+
+
+@pytest.mark.parametrize(
+    ("finish", "error", "stop", "message"),
+    [("error", "So it is.", None, "So it is."), ("stop", "", StopReason.LEFT, "interrupted")],
+)
+def test_a_summary_that_failed_refuses_the_request(
+    place: Place, finish: Finish, error: str, stop: StopReason | None, message: str
+) -> None:
+    run = a_run(compacting=True, stop=stop)
+    place.finish(run, finish, error=error)
+    ((refused, refusal), _) = place.preparer.refuse.call_args
+    assert refused is run
+    assert refusal.message == message

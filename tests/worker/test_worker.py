@@ -1,0 +1,168 @@
+"""A worker whose surroundings fail: every claimed row comes to an end, and every reader hears of it."""
+
+import threading
+from typing import Any
+from unittest.mock import patch
+
+import orjson
+import pytest
+from django.db import OperationalError
+
+from responses_api.bus.messages import ResponseRefused
+from responses_api.errors import Overloaded
+from responses_api.models import Response
+from responses_api.models.store.response import ACTIVE
+from responses_api.services.jobs.leases import claim_responses
+from responses_api.services.prompts.assemble_history import COMPACTING
+from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
+from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.runtime import claimer, preparer
+from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.runtime.pump import ChunkQueue
+from responses_api.worker.runtime.worker import GenerationWorker
+from tests.turns import Conversationalist
+
+from .rows import Heard, end, last, queue, wait_until, wait_until_ended, wait_until_none_is_active
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEXT = Compacting.next
+REFUSE = Generation.refuse
+
+
+def refuse_without_database(run: Any, error: Any) -> None:
+    """``Generation.refuse`` while the database is away."""
+    with patch.object(type(run.lease), "rows", side_effect=OperationalError("still away")):
+        REFUSE(run, error)
+
+
+def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
+    host: ModelHost, chunks: ChunkQueue, heard: Heard
+) -> None:
+    """Neither the one that it failed for, nor those that were claimed together with it."""
+    broken: list[str] = []
+
+    def fail_for_the_first(*, row: Response, **arguments: Any) -> Any:
+        if orjson.loads(row.request)["input"] == "0":
+            broken.append(row.public_id)
+            raise OperationalError("terminating connection")
+        return prepare_generation(row=row, **arguments)
+
+    Conversationalist.make()
+    ids = [queue(str(number)) for number in range(3)]
+    worker = GenerationWorker(host, chunks)
+    with (
+        patch.object(preparer, "prepare_generation", fail_for_the_first),
+        patch.object(Generation, "refuse", refuse_without_database),
+    ):
+        worker.start()
+        wait_until_none_is_active()
+    worker.stop()
+    assert broken == ids[:1]
+    refusal = last(heard, ids[0])
+    assert isinstance(refusal, ResponseRefused)
+    assert isinstance(refusal.error.as_error(), Overloaded)
+    assert all(end(heard, public_id) == "response.completed" for public_id in ids[1:])
+
+
+def test_a_claim_under_way_when_the_worker_stops_is_given_back(host: ModelHost, chunks: ChunkQueue) -> None:
+    """As if it had not been made: the job is neither begun nor lost."""
+    Conversationalist.make()
+    job = queue("[[tokens: 3]]", background=True)
+    worker = GenerationWorker(host, chunks)
+    claimed = threading.Event()
+
+    def claim_late(**arguments: Any) -> list[Response]:
+        rows = claim_responses(**arguments)
+        if rows:
+            worker.drain()
+            claimed.set()
+        return rows
+
+    with patch.object(claimer, "claim_responses", claim_late):
+        worker.start()
+        assert claimed.wait(10)
+        worker.stop()
+    row = Response.objects.get(public_id=job)
+    assert (row.attempt, row.status, row.worker, row.losses) == (1, "queued", "", 0)
+
+
+def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
+    worker: GenerationWorker, host: ModelHost, heard: Heard
+) -> None:
+    """Its reader gets `response.failed`."""
+    (model,) = host
+
+    def stop_then_refuse(request: Any) -> None:
+        model.engine.close()
+        type(model.engine).submit(model.engine, request)
+
+    with patch.object(model.engine, "submit", stop_then_refuse):
+        public_id = queue("hello")
+        worker.wake()
+        wait_until_none_is_active()
+    worker.drain()
+    assert end(heard, public_id) == "response.failed"
+
+
+def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: ModelHost, heard: Heard) -> None:
+    """What comes next is answered by a new one."""
+    (model,) = host
+    stopped = model.engine
+    stopped.close()
+    assert not model.is_running
+    public_id = queue("hello")
+    worker.wake()
+    wait_until_none_is_active()
+    worker.drain()
+    assert end(heard, public_id) == "response.completed"
+    assert model.engine is not stopped
+
+
+def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: Heard) -> None:
+    """Else it would take no more requests after some hundreds; their last events can still be asked for again."""
+    ids = [queue("hi"), queue("hi"), queue("[[fail: So it is.]]")]
+    worker.wake()
+    wait_until_ended(worker)
+    wait_until(lambda: all(public_id in worker.ended for public_id in ids))
+
+
+def test_what_takes_long_to_prepare_holds_up_nothing_else(worker: GenerationWorker, heard: Heard) -> None:
+    """Neither large requests nor compactions, however many: a small one begins and ends meanwhile."""
+    resume = threading.Event()
+    held: list[str] = []
+
+    def wait_if_large(*, row: Response, **arguments: Any) -> Any:
+        if len(row.request) > 100_000:
+            held.append(row.public_id)
+            resume.wait(20)
+        return prepare_generation(row=row, **arguments)
+
+    def wait_for_next(compacting: Compacting) -> Any:
+        held.append("compacting")
+        resume.wait(20)
+        return NEXT(compacting)
+
+    def small_has_ended() -> bool:
+        worker.wake()
+        return not Response.objects.filter(public_id=small, status__in=ACTIVE).exists()
+
+    with (
+        patch.object(preparer, "prepare_generation", wait_if_large),
+        patch.object(Compacting, "next", wait_for_next),
+    ):
+        try:
+            for number in range(6):
+                queue(f"{number}" + "a" * 200_000)
+                queue(f"{number}", context_management=[{"type": "compaction", "compact_threshold": 1}])
+            worker.wake()
+            small = queue("small")
+            wait_until(small_has_ended)
+            assert len(held) == 4
+            assert COMPACTING.size() > 0
+        finally:
+            resume.set()
+        wait_until_none_is_active()
+    assert end(heard, small) == "response.completed"
+    worker.drain()
+    assert COMPACTING.size() == 0
