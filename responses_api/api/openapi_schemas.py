@@ -2,76 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, Final, Never, get_args
+from collections.abc import Iterable
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
-from pydantic_core import core_schema as cs
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
-from inference.types import RESERVED_TEMPLATE_ARGUMENTS
-from responses_api.ids import MAX_CLIENT_ID_LENGTH
 from responses_api.protocol import CreateResponse, ListQuery, ResponseStatus, RetrieveQuery
 from responses_api.protocol.requests import parameters as p
-from responses_api.protocol.requests import sampling as s
 from responses_api.protocol.requests.compact import CompactRequest
-from responses_api.protocol.requests.conversations import MAX_ITEMS, CreateConversation, CreateItems, UpdateConversation
-from responses_api.protocol.requests.queries import MAX_CURSOR_DIGITS, MAX_LIMIT, ItemQuery
-from responses_api.protocol.validation.names import NAME
+from responses_api.protocol.requests.conversations import CreateConversation, CreateItems, UpdateConversation
+from responses_api.protocol.requests.queries import ItemQuery
+from responses_api.protocol.validation.markers import NOTHING
 
 Json = dict[str, Any]
 
 REFS: Final = "#/components/schemas/{model}"
 BODIES: Final = (CreateResponse, CompactRequest, CreateConversation, UpdateConversation, CreateItems)
 QUERIES: Final = (ListQuery, RetrieveQuery, ItemQuery)
-NOTHING: Final[Json] = {"not": {}}
 NULL: Final[Json] = {"type": "null"}
-
-# What validators that are functions allow, by the function's name.
-CHECKS: Final[Mapping[str, Json]] = {
-    "_check_arguments": {
-        "maxProperties": s.MAX_TEMPLATE_ARGUMENTS,
-        "propertyNames": {"pattern": f"^{s.ARGUMENT}$", "not": {"enum": sorted(RESERVED_TEMPLATE_ARGUMENTS)}},
-    },
-    "_check_biases": {"maxProperties": s.MAX_BIASES, "propertyNames": {"pattern": f"^({s.TOKEN_ID})$"}},
-    "_check_count": {"maxItems": MAX_ITEMS},
-    "_check_cursor": {"minimum": 0, "maximum": 10**MAX_CURSOR_DIGITS - 1},
-    "_check_id": {"minLength": 1, "maxLength": MAX_CLIENT_ID_LENGTH},
-    "_check_limit": {"minimum": 1, "maximum": MAX_LIMIT},
-    "_check_metadata": {"propertyNames": {"maxLength": p.MAX_METADATA_KEY}},
-    "_check_tier": {"enum": ["auto", "default"]},
-    "_check_mode": {"const": "standard"},
-    "_check_parameters": {"properties": {"type": {"const": "object"}}},
-    "_check_top_logprobs": {"minimum": 0, "maximum": p.MAX_TOP_LOGPROBS},
-    "_kept_id": {"minLength": 1},
-    "_refuse_stream": {"const": False},
-    "_refuse_true": {"const": False},
-    "check_name": {"pattern": f"^{NAME}$"},
-    "check_includable": {"enum": list(p.INCLUDABLE)},
-}
 
 
 class WireSchema(GenerateJsonSchema):
-    """Pydantic's generator, which takes note of what the protocol's validators allow."""
-
-    def function_before_schema(self, schema: cs.BeforeValidatorFunctionSchema) -> JsonSchemaValue:
-        return checked(schema["function"]["function"], super().function_before_schema(schema))
-
-    def function_after_schema(self, schema: cs.AfterValidatorFunctionSchema) -> JsonSchemaValue:
-        return checked(schema["function"]["function"], super().function_after_schema(schema))
-
-    def function_plain_schema(self, schema: cs.PlainValidatorFunctionSchema) -> JsonSchemaValue:
-        return checked(schema["function"]["function"], super().function_plain_schema(schema))
+    """Pydantic's generator without titles of fields, which would repeat their names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
-
-
-def checked(function: Any, schema: JsonSchemaValue) -> JsonSchemaValue:
-    """The schema of what passes the function; of nothing, if it only ever refuses."""
-    if getattr(function, "__annotations__", {}).get("return") in (Never, "Never"):
-        return dict(NOTHING)
-    return {**schema, **CHECKS.get(getattr(function, "__name__", ""), {})}
 
 
 def generated(models: Iterable[type[BaseModel]]) -> Json:

@@ -10,6 +10,7 @@ from responses_api.ids import MAX_CLIENT_ID_LENGTH, is_client_id
 from responses_api.protocol.items.content import InputText, ReasoningText, SummaryText
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.markers import Allows
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
@@ -39,7 +40,7 @@ def _kept_id(value: str) -> str | None:
     return value if is_client_id(value) else None
 
 
-ClientId = Annotated[str, AfterValidator(_check_id)]
+ClientId = Annotated[str, AfterValidator(_check_id), Allows(minLength=1, maxLength=MAX_CLIENT_ID_LENGTH)]
 CallId = Annotated[str, Field(min_length=1)]
 """What outputs name their call by: kept as it is, of any length, since it is found within a history alone."""
 
@@ -52,7 +53,7 @@ class Item(WireModel):
 
     listed_nulls: ClassVar[tuple[str, ...]] = ()  # fields that a listed item has even when they are null
 
-    id: Annotated[str, AfterValidator(_kept_id)] | None = None
+    id: Annotated[str, AfterValidator(_kept_id), Allows(minLength=1)] | None = None
 
     def wire(self) -> Json:
         listed = {}

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Never
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, closest, fault, tag_of_shape, tag_of_type
+from responses_api.protocol.validation.markers import Refused
 
 Bytes = Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(strict=False, fail_fast=True)]
 
@@ -105,14 +106,12 @@ def _refuse_output_part(value: object) -> Never:
     _refuse(value, "a content part of an assistant message", _OUTPUT_PARTS)
 
 
-_NOTHING = WithJsonSchema({"not": {}})
-
 Annotation = Annotated[
     Annotated[FileCitation, Tag(TAG_MARK + "file_citation")]
     | Annotated[UrlCitation, Tag(TAG_MARK + "url_citation")]
     | Annotated[ContainerFileCitation, Tag(TAG_MARK + "container_file_citation")]
     | Annotated[FilePath, Tag(TAG_MARK + "file_path")]
-    | Annotated[Never, PlainValidator(_refuse_annotation), _NOTHING, Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_annotation), Tag(OTHER)],
     Discriminator(tag_of_type(*_ANNOTATIONS)),
 ]
 
@@ -141,15 +140,14 @@ class Refusal(WireModel):
 
 
 InputPart = Annotated[
-    Annotated[InputText, Tag(TAG_MARK + "input_text")]
-    | Annotated[Never, PlainValidator(_refuse_input_part), _NOTHING, Tag(OTHER)],
+    Annotated[InputText, Tag(TAG_MARK + "input_text")] | Annotated[Never, Refused(_refuse_input_part), Tag(OTHER)],
     Discriminator(tag_of_type(*_INPUT_PARTS)),
 ]
 
 OutputPart = Annotated[
     Annotated[OutputText, Tag(TAG_MARK + "output_text")]
     | Annotated[Refusal, Tag(TAG_MARK + "refusal")]
-    | Annotated[Never, PlainValidator(_refuse_output_part), _NOTHING, Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_output_part), Tag(OTHER)],
     Discriminator(tag_of_type(*_OUTPUT_PARTS)),
 ]
 
@@ -175,7 +173,7 @@ def _refuse_content(value: object) -> Never:
 
 
 content_shape = Discriminator(tag_of_shape({str: "text", list: "parts"}))
-OtherContent = Annotated[Never, PlainValidator(_refuse_content), _NOTHING, Tag(OTHER)]
+OtherContent = Annotated[Never, Refused(_refuse_content), Tag(OTHER)]
 Text = Annotated[str, Tag(TAG_MARK + "text")]
 InputParts = Annotated[tuple[InputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]
 OutputParts = Annotated[tuple[OutputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Never
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, TypeAdapter, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag, TypeAdapter
 
 from responses_api.ids import Prefix
 from responses_api.protocol.items.base import ClientId as ClientId
@@ -23,6 +23,7 @@ from responses_api.protocol.items.content import InputParts, OtherContent, Outpu
 from responses_api.protocol.items.hosted import HOSTED_TYPES, HostedItem
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, at_most, closest, fault
+from responses_api.protocol.validation.markers import Refused
 
 Phase = Literal["commentary", "final_answer"]
 
@@ -127,7 +128,7 @@ InputItem = Annotated[
     | Annotated[CompactionTrigger, Tag(TAG_MARK + "compaction_trigger")]
     | Annotated[ItemReference, Tag(TAG_MARK + "item_reference")]
     | Annotated[HostedItem, Tag(TAG_MARK + "hosted")]
-    | Annotated[Never, PlainValidator(_refuse_item), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_item), Tag(OTHER)],
     Discriminator(_tag_of_item),
 ]
 InputItems = Annotated[

@@ -10,6 +10,7 @@ from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests.create import MAX_COUNT, Input
 from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.markers import Allows, Refused
 from responses_api.protocol.validation.parsing import parse_body
 
 SUMMARY_TOKENS = 1024
@@ -35,8 +36,8 @@ class CompactRequest(WireModel):
     previous_response_id: ClientId | None = None
     keep_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
     max_output_tokens: Annotated[int, Field(ge=1, le=MAX_SUMMARY_TOKENS)] = SUMMARY_TOKENS
-    stream: Annotated[Any, PlainValidator(_refuse_stream)] = False
-    conversation: Annotated[Any, PlainValidator(_refuse_conversation)] = None
+    stream: Annotated[Any, PlainValidator(_refuse_stream), Allows(const=False)] = False
+    conversation: Annotated[Any, Refused(_refuse_conversation)] = None
 
     # hints for caches and tiers elsewhere: validated, without an effect on a summary
     prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None

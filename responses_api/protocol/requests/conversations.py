@@ -12,6 +12,7 @@ from responses_api.protocol.items.input import InputItem
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests.parameters import Metadata
 from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.markers import Allows
 from responses_api.protocol.validation.parsing import parse_body
 
 MAX_ITEMS = 20
@@ -55,6 +56,7 @@ Items = Annotated[
     tuple[Annotated[InputItem, AfterValidator(_refuse_orders)], ...],
     Field(strict=False, fail_fast=True),
     BeforeValidator(_check_count),
+    Allows(maxItems=MAX_ITEMS),
 ]
 ConversationId = Annotated[
     ClientId,

@@ -13,9 +13,7 @@ from typing import Annotated, ClassVar, Literal, Never, Self
 from pydantic import (
     Discriminator,
     Field,
-    PlainValidator,
     Tag,
-    WithJsonSchema,
     model_validator,
 )
 
@@ -29,6 +27,7 @@ from responses_api.protocol.requests.conversations import ConversationId
 from responses_api.protocol.tools.choice import ToolChoice, is_forced, offered
 from responses_api.protocol.tools.declared import Declared, Tools, check_tools, declared_tools
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, fault, tag_of_shape
+from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.parsing import parse_body
 
 MAX_COUNT = 2**31 - 1
@@ -39,9 +38,7 @@ def _refuse_input(value: object) -> Never:
 
 
 Input = Annotated[
-    Annotated[str, Tag(TAG_MARK + "text")]
-    | InputItems
-    | Annotated[Never, PlainValidator(_refuse_input), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    Annotated[str, Tag(TAG_MARK + "text")] | InputItems | Annotated[Never, Refused(_refuse_input), Tag(OTHER)],
     Discriminator(tag_of_shape({str: "text", list: "items"})),
 ]
 

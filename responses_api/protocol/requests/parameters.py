@@ -14,6 +14,7 @@ from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests.text_format import PlainText, TextFormat
 from responses_api.protocol.validation.base import WireModel, at_most, closest, entries, fault
+from responses_api.protocol.validation.markers import Allows, Refused
 
 INCLUDABLE = (
     "file_search_call.results",
@@ -59,7 +60,7 @@ def _check_mode(value: str) -> str:
     return value if value == "standard" else _unsupported("leave it out or send 'standard'")
 
 
-def check_includable(value: str) -> str:
+def _check_includable(value: str) -> str:
     """A known `include` value that can't apply here is accepted."""
     if value not in INCLUDABLE:
         known = "; known are " + ", ".join(INCLUDABLE)
@@ -97,7 +98,7 @@ class PromptCacheOptions(WireModel):
     mode: Literal["implicit", "explicit"] = "implicit"
     ttl: Literal["30m", "12h"] = "30m"
     comparison_response_id: ClientId | None = None
-    prewarm: Annotated[bool, AfterValidator(_refuse_true)] = False
+    prewarm: Annotated[bool, AfterValidator(_refuse_true), Allows(const=False)] = False
 
     def wire(self) -> dict[str, Any]:
         return {"mode": self.mode, "ttl": self.ttl, "comparison_response_id": self.comparison_response_id}
@@ -108,7 +109,7 @@ class Reasoning(WireModel):
 
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     context: Literal["auto", "current_turn", "all_turns"] | None = None
-    mode: Annotated[str, AfterValidator(_check_mode)] | None = None
+    mode: Annotated[str, AfterValidator(_check_mode), Allows(const="standard")] | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None
     generate_summary: Literal["auto", "concise", "detailed"] | None = None
 
@@ -126,21 +127,25 @@ class Compaction(WireModel):
     compact_threshold: Annotated[int, Field(ge=1, le=MAX_COMPACT_THRESHOLD)] | None = None
 
 
-Unsupported = Annotated[Any, PlainValidator(_refuse_always)]
+Unsupported = Annotated[Any, Refused(_refuse_always)]
 ContextManagement = Annotated[
     tuple[Compaction, ...],
     Field(strict=False, fail_fast=True, max_length=MAX_POLICIES),
     BeforeValidator(at_most(MAX_POLICIES)),
 ]
-TopLogprobs = Annotated[int, AfterValidator(_check_top_logprobs)]
+TopLogprobs = Annotated[int, AfterValidator(_check_top_logprobs), Allows(minimum=0, maximum=MAX_TOP_LOGPROBS)]
 Truncation = Literal["auto", "disabled"]
-ServiceTier = Annotated[Literal["default"], PlainValidator(_check_tier)]
-Include = Annotated[tuple[Annotated[str, AfterValidator(check_includable)], ...], Field(strict=False, fail_fast=True)]
+ServiceTier = Annotated[Literal["default"], PlainValidator(_check_tier), Allows(enum=["auto", "default"])]
+Include = Annotated[
+    tuple[Annotated[str, AfterValidator(_check_includable), Allows(enum=list(INCLUDABLE))], ...],
+    Field(strict=False, fail_fast=True),
+]
 Metadata = Annotated[
     dict[str, Annotated[str, Field(max_length=MAX_METADATA_VALUE)]],
     Field(max_length=MAX_METADATA_PAIRS),
     BeforeValidator(at_most(MAX_METADATA_PAIRS)),
     AfterValidator(_check_metadata),
+    Allows(propertyNames={"maxLength": MAX_METADATA_KEY}),
 ]
 ClientMetadata = Annotated[
     dict[str, str],

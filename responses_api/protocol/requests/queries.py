@@ -11,6 +11,7 @@ from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.json.values import describe, format_path
 from responses_api.protocol.requests.parameters import Include
 from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.markers import Allows
 from responses_api.protocol.validation.parsing import Pairs, parse_arguments
 
 MAX_LIMIT = 100
@@ -45,7 +46,7 @@ class ListQuery(WireModel):
     """Which page of a list: newest first unless asked otherwise."""
 
     order: Literal["asc", "desc"] = "desc"
-    limit: Annotated[int, BeforeValidator(_check_limit)] = 20
+    limit: Annotated[int, BeforeValidator(_check_limit), Allows(minimum=1, maximum=MAX_LIMIT)] = 20
     after: ClientId | None = None
     include: Include = ()
 
@@ -53,7 +54,9 @@ class ListQuery(WireModel):
 class RetrieveQuery(WireModel):
     include: Include = ()
     include_obfuscation: Flag = False
-    starting_after: Annotated[int, BeforeValidator(_check_cursor)] | None = None
+    starting_after: (
+        Annotated[int, BeforeValidator(_check_cursor), Allows(minimum=0, maximum=10**MAX_CURSOR_DIGITS - 1)] | None
+    ) = None
     stream: Flag = False
 
     @model_validator(mode="after")

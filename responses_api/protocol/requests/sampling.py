@@ -6,11 +6,12 @@ import re
 from typing import Annotated, Any, Never
 
 import orjson
-from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, at_most, entries, fault, tag_of_shape
+from responses_api.protocol.validation.markers import Allows, Refused
 
 MAX_STOPS = 4
 MAX_STOP = 1024  # characters
@@ -62,7 +63,7 @@ Stop = Annotated[
         BeforeValidator(at_most(MAX_STOPS)),
         Tag(TAG_MARK + "list"),
     ]
-    | Annotated[Never, PlainValidator(_refuse_stop), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_stop), Tag(OTHER)],
     Discriminator(tag_of_shape({str: "text", list: "list"})),
 ]
 TopK = Annotated[int, Field(ge=0, le=2**31 - 1)]
@@ -74,7 +75,14 @@ LogitBias = Annotated[
     BeforeValidator(entries(f"a number from -{MAX_BIAS} to {MAX_BIAS}", _is_bias)),
     BeforeValidator(at_most(MAX_BIASES)),
     AfterValidator(_check_biases),
+    Allows(maxProperties=MAX_BIASES, propertyNames={"pattern": f"^({TOKEN_ID})$"}),
 ]
 TemplateArguments = Annotated[
-    dict[str, Any], BeforeValidator(at_most(MAX_TEMPLATE_ARGUMENTS)), AfterValidator(_check_arguments)
+    dict[str, Any],
+    BeforeValidator(at_most(MAX_TEMPLATE_ARGUMENTS)),
+    AfterValidator(_check_arguments),
+    Allows(
+        maxProperties=MAX_TEMPLATE_ARGUMENTS,
+        propertyNames={"pattern": f"^{ARGUMENT}$", "not": {"enum": sorted(RESERVED_TEMPLATE_ARGUMENTS)}},
+    ),
 ]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal, Never
 
-from pydantic import Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import Discriminator, Field, Tag
 
 from inference.types import Constraint
 from responses_api.protocol.schemas.decoder import enforceable
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, refuse_type, tag_of_type
+from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.names import Name
 
 KINDS = ("text", "json_schema", "json_object")
@@ -85,6 +86,6 @@ TextFormat = Annotated[
     Annotated[PlainText, Tag(TAG_MARK + "text")]
     | Annotated[JsonObject, Tag(TAG_MARK + "json_object")]
     | Annotated[JsonSchema, Tag(TAG_MARK + "json_schema")]
-    | Annotated[Never, PlainValidator(_refuse_format), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_format), Tag(OTHER)],
     Discriminator(tag_of_type(*KINDS)),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, Never
 
-from pydantic import BeforeValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.tools.client import CALLABLE_TYPES
@@ -20,6 +20,7 @@ from responses_api.protocol.validation.base import (
     refuse_type,
     tag_of_type,
 )
+from responses_api.protocol.validation.markers import Refused
 
 WORDS: Final = ("auto", "none", "required")
 TYPES: Final = (*CALLABLE_TYPES, "allowed_tools")
@@ -78,7 +79,7 @@ class AllowedTools(WireModel):
             Annotated[
                 Annotated[NamedTool, Tag(TAG_MARK + "named")]
                 | Annotated[HostedTool, Tag(TAG_MARK + "hosted")]
-                | Annotated[Never, PlainValidator(_refuse_entry), WithJsonSchema({"not": {}}), Tag(OTHER)],
+                | Annotated[Never, Refused(_refuse_entry), Tag(OTHER)],
                 Discriminator(_tag_of_entry),
             ],
             ...,
@@ -96,7 +97,7 @@ ToolChoice = Annotated[
     Annotated[Word, Tag(TAG_MARK + "word")]
     | Annotated[NamedTool, Tag(TAG_MARK + "named")]
     | Annotated[AllowedTools, Tag(TAG_MARK + "allowed_tools")]
-    | Annotated[Never, PlainValidator(_refuse_choice), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_choice), Tag(OTHER)],
     Discriminator(_tag_of_choice),
 ]
 

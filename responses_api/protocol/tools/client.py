@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Final, Literal, Never
 
-from pydantic import AfterValidator, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from inference.calls import CustomFormat
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.schemas.check import enforceable_part
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, fault, refuse_type, tag_of_type
+from responses_api.protocol.validation.markers import Allows, Refused
 from responses_api.protocol.validation.names import Name
 
 CALLABLE_TYPES: Final = ("function", "custom")
@@ -51,7 +52,7 @@ class GrammarInput(WireModel):
 InputFormat = Annotated[
     Annotated[PlainInput, Tag(TAG_MARK + "text")]
     | Annotated[GrammarInput, Tag(TAG_MARK + "grammar")]
-    | Annotated[Never, PlainValidator(_refuse_format), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_format), Tag(OTHER)],
     Discriminator(tag_of_type(*FORMATS)),
 ]
 
@@ -83,7 +84,10 @@ class FunctionTool(_ClientTool):
     }
 
     type: Literal["function"]
-    parameters: Annotated[dict[str, Any], AfterValidator(_check_parameters)] | None = None
+    parameters: (
+        Annotated[dict[str, Any], AfterValidator(_check_parameters), Allows(properties={"type": {"const": "object"}})]
+        | None
+    ) = None
     strict: bool = False
     output_schema: dict[str, Any] | None = None
 

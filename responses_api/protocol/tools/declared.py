@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Never, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, PlainValidator, Tag, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.json.values import Path, format_path
 from responses_api.protocol.tools.client import CALLABLE_TYPES, ClientTool, CustomTool, FunctionTool
 from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, at_most, fault, refuse_type, tag_of_type
+from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.names import Name
 
 MAX_TOOLS: Final = 128
@@ -41,7 +42,7 @@ def _refuse_member(value: object) -> Never:
 Member = Annotated[
     Annotated[FunctionTool, Tag(TAG_MARK + "function")]
     | Annotated[CustomTool, Tag(TAG_MARK + "custom")]
-    | Annotated[Never, PlainValidator(_refuse_member), WithJsonSchema({"not": {}}), Tag(OTHER)],
+    | Annotated[Never, Refused(_refuse_member), Tag(OTHER)],
     Discriminator(tag_of_type(*CALLABLE_TYPES)),
 ]
 
@@ -94,7 +95,7 @@ Tools = Annotated[
             | Annotated[CustomTool, Tag(TAG_MARK + "custom")]
             | Annotated[Namespace, Tag(TAG_MARK + "namespace")]
             | Annotated[HostedTool, Tag(TAG_MARK + "hosted")]
-            | Annotated[Never, PlainValidator(_refuse_tool), WithJsonSchema({"not": {}}), Tag(OTHER)],
+            | Annotated[Never, Refused(_refuse_tool), Tag(OTHER)],
             Discriminator(_tag_of_tool),
         ],
         ...,
