@@ -7,7 +7,7 @@ from django.conf import settings
 
 from inference.calls import CustomFormat
 from inference.calls import Tool as ModelTool
-from inference.constraints import constraint_error
+from inference.constraints import Checked, check_within_budget
 from inference.grammars import MAX_DEPTH, Unenforceable, json_input, lark_depth
 from inference.types import Constraint
 from responses_api.errors import InvalidValue, UnsupportedParameter
@@ -16,11 +16,13 @@ from responses_api.protocol.json.values import Path, format_path
 from responses_api.protocol.requests.text_format import JsonSchema
 from responses_api.protocol.schemas.check import SchemaLimits, check_form, check_schema
 from responses_api.protocol.schemas.nodes import all_nodes
-from responses_api.protocol.tools.client import CustomTool, FunctionTool, GrammarInput
+from responses_api.protocol.tools.client import FunctionTool, GrammarInput
 from responses_api.protocol.tools.declared import HostedTool
 
 MOST_SUBSCHEMAS = 8_192
 MOST_BYTES = 512 * 1024
+GRAMMARS_SECONDS = 3.0
+"""CPU time that checking all grammars of a request may take."""
 MAX_QUOTED = 200
 """Characters of a compiler's reason that a message repeats."""
 
@@ -32,11 +34,17 @@ def check_schemas(request: CreateResponse) -> None:
         check_schema(form.json_schema, path=("text", "format", "schema"), limits=schema_limits(), strict=form.strict)
     if settings.RESPONSES_HOSTED_TOOLS == "reject":
         refuse_hosted_tools(request)
+    seconds = 0.0
     for declared in request.declared_tools:
         if isinstance(declared.tool, FunctionTool):
             check_function(declared.tool, path=(*declared.path, "parameters"))
-        else:
-            check_custom(declared.tool, path=(*declared.path, "format", "definition"))
+        elif isinstance(declared.tool.format, GrammarInput):
+            seconds += check_grammar(declared.tool.format, path=(*declared.path, "format", "definition"))
+            if seconds > GRAMMARS_SECONDS:
+                raise InvalidValue(
+                    "The grammars of `tools` take too long to check together; send fewer or simpler ones.",
+                    param="tools",
+                )
     check_together(request)
 
 
@@ -68,33 +76,36 @@ def check_function(tool: FunctionTool, *, path: Path) -> None:
         check_form(tool.parameters, path=path, limits=schema_limits())
 
 
-def check_custom(tool: CustomTool, *, path: Path) -> None:
-    """A custom tool's grammar is to be one that holds in whichever form a model writes its calls."""
-    if not isinstance(tool.format, GrammarInput):
-        return
+def check_grammar(form: GrammarInput, *, path: Path) -> float:
+    """A custom tool's grammar is to be one that holds in whichever form a model writes its calls.
+
+    Returns the CPU time that checking it takes, in seconds.
+    """
     param, limit = format_path(path), schema_limits().max_bytes
-    size = len(tool.format.definition.encode())
+    size = len(form.definition.encode())
     if size > limit:
         raise InvalidValue(f"`{param}` is {size} bytes, and {limit} are allowed; use a smaller grammar.", param=param)
-    reason = grammar_error(CustomFormat(syntax=tool.format.syntax, definition=tool.format.definition))
-    if reason:
+    checked = checked_grammar(CustomFormat(syntax=form.syntax, definition=form.definition))
+    if reason := checked.error:
         shown = reason if len(reason) <= MAX_QUOTED else reason[:MAX_QUOTED] + "…"
         raise InvalidValue(f"`{param}` can't be enforced ({shown}); change the grammar or remove it.", param=param)
+    return checked.seconds
 
 
 @lru_cache(maxsize=256)
-def grammar_error(form: CustomFormat) -> str:
-    """Why a grammar can't be enforced, as raw text or within the JSON in which many models write; empty when it can."""
+def checked_grammar(form: CustomFormat) -> Checked:
+    """Check a grammar both as raw text and within the JSON in which many models write."""
     if form.syntax == "lark" and (depth := lark_depth(form.definition)) > MAX_DEPTH:
-        return f"its rules and brackets nest up to {depth} levels, and {MAX_DEPTH} are allowed"
-    reason = constraint_error(Constraint(kind=form.syntax, text=form.definition))
-    if reason:
-        return reason
+        return Checked(f"its rules and brackets nest up to {depth} levels, and {MAX_DEPTH} are allowed", 0)
+    raw = check_within_budget(Constraint(kind=form.syntax, text=form.definition))
+    if raw.error:
+        return raw
     try:
-        within = json_input(ModelTool(name="tool", custom=True, format=form))
+        text = json_input(ModelTool(name="tool", custom=True, format=form))
     except Unenforceable as error:
-        return str(error).rstrip(".")
-    return constraint_error(Constraint(kind="lark", text=f"start: {within}"))
+        return Checked(str(error).rstrip("."), raw.seconds)
+    within = check_within_budget(Constraint(kind="lark", text=f"start: {text}"))
+    return Checked(within.error, raw.seconds + within.seconds)
 
 
 def refuse_hosted_tools(request: CreateResponse) -> None:

@@ -1,0 +1,68 @@
+"""Callers' grammars are checked within a budget, in processes that may end at any time."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from inference.constraints.checker import TOO_LARGE, TOO_SLOW, Checker
+from inference.types import Constraint
+
+AMBIGUOUS = "start: e\ne: e e | e e e | /[a-z ]/ | " + "e e | " * 2000
+"""12 KB that take minutes."""
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    """One process, and a short budget."""
+    checker = Checker(processes=1, seconds=0.3)
+    yield checker
+    checker.close()
+
+
+def lark(text: str) -> Constraint:
+    return Constraint(kind="lark", text=text)
+
+
+def test_a_grammar_that_takes_too_long_is_refused_and_the_next_one_is_checked(checker: Checker) -> None:
+    """The budget ends llguidance's work, which nothing in its own process could."""
+    assert checker.check(lark(AMBIGUOUS)).error == TOO_SLOW
+    assert checker.check(lark('start: "a"')).error == ""
+    assert "unknown" in checker.check(lark("start: missing")).error
+    assert checker.check(Constraint(kind="regex", text="[a-z]+")).error == ""
+
+
+def test_many_checks_share_the_processes(checker: Checker) -> None:
+    """Each caller gets the answer to its own question."""
+    grammars = [lark('start: "a"'), lark("start: missing")] * 20
+    with ThreadPoolExecutor(8) as threads:
+        assert [not checked.error for checked in threads.map(checker.check, grammars)] == [True, False] * 20
+
+
+@pytest.mark.parametrize(("ending", "error"), [(signal.SIGABRT, TOO_LARGE), (signal.SIGKILL, TOO_SLOW)])
+def test_a_process_that_ends_is_replaced(ending: signal.Signals, error: str) -> None:
+    """In a check, as when memory runs out, or between two."""
+    checker = Checker(processes=1, seconds=60)
+    assert checker.check(lark('start: "a"')).error == ""
+    with ThreadPoolExecutor() as threads:
+        checking = threads.submit(checker.check, lark(AMBIGUOUS))
+        time.sleep(0.2)
+        os.kill(newest_child(), ending)
+        assert checking.result().error == error
+    assert checker.check(lark('start: "a"')).error == ""
+    os.kill(newest_child(), ending)
+    assert checker.check(lark('start: "a"')).error in ("", error)
+    assert checker.check(lark('start: "a"')).error == ""
+    checker.close()
+
+
+def newest_child() -> int:
+    """The check process that this process started last."""
+    found = subprocess.run(
+        ["pgrep", "-n", "-P", str(os.getpid()), "-f", "check_process"], capture_output=True, text=True, check=True
+    )
+    return int(found.stdout)
