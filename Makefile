@@ -11,6 +11,7 @@ WEB ?= 2
 WORKERS ?= 2
 SOAK_SECONDS ?= 600
 SOAK_TURNS ?= 2000
+PROCESSES ?= 2
 JOBS ?= 200
 HOSTILE_SECONDS ?= 3600
 
@@ -39,8 +40,8 @@ key: $(SERVER) ## Make an API key: NAME= PROJECT=; the last line is the key
 admin: $(SERVER) ## Make the first administrator
 	@exec $(RUN) manage.py admin
 
-test: $(DEVELOPMENT) ## Run every test that this machine can (TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
-	@exec $(RUN) -m pytest $(ARGS)
+test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
+	@exec $(RUN) -m pytest -n $(PROCESSES) $(ARGS)
 
 check: $(DEVELOPMENT) ## Format, lint, types, import contracts, migrations, deployment, documents in sync
 	$(VENV)/bin/ruff format --check .
@@ -60,7 +61,7 @@ bench: $(DEVELOPMENT) ## Measure speed and latency (tests/perf)
 
 soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 a test, and run SOAK_TURNS=2000 turns at once
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_TURNS=$(SOAK_TURNS) exec $(RUN) -m pytest -rA --timeout 7200 tests/soak \
-		tests/live/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
+		tests/live/generation/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
 
 faults: $(DEVELOPMENT) ## Kill workers, take services away, cancel JOBS=200 jobs and more (ARGS="kill cancel")
 	@exec $(RUN) -m tests.faults $(ARGS) --jobs $(JOBS)

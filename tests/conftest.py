@@ -1,15 +1,29 @@
 """What every test has: the services of this machine, and a word on what it lacks."""
 
 import os
+from collections import Counter
 from collections.abc import Generator
+from typing import Any
 
 import hypothesis
 import pytest
 
+from tests.live.launch import launch, migrated_database, migrated_file, real_server
 from tests.real_model import default_model
+from tests.schedule import ByFile, longest_first
 from tests.services import amqp_url, postgres_server, postgres_url, redis_url
 
-__all__ = ["amqp_url", "default_model", "postgres_server", "postgres_url", "redis_url"]
+__all__ = [
+    "amqp_url",
+    "default_model",
+    "launch",
+    "migrated_database",
+    "migrated_file",
+    "postgres_server",
+    "postgres_url",
+    "real_server",
+    "redis_url",
+]
 
 # A slow machine is no failure.
 hypothesis.settings.register_profile("responses", deadline=None, derandomize="CI" in os.environ)
@@ -18,15 +32,16 @@ hypothesis.settings.load_profile("responses")
 STRICT = os.environ.get("RESPONSES_TEST_STRICT") == "1"
 MARKERS = {"postgres_server": "postgres", "redis_url": "redis"}
 
-lacking = pytest.StashKey[dict[str, int]]()
 
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.stash[lacking] = {}
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """A test that uses a service carries its marker, so that `-m "not postgres"` leaves it out."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        longest_first(items)
     for item in items:
         for fixture, marker in MARKERS.items():
             if fixture in getattr(item, "fixturenames", ()):
@@ -35,19 +50,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Notes what this machine lacks; in strict mode lacking it is a failure."""
+    """In strict mode lacking what a test needs is a failure."""
     report = yield
-    if report.skipped and isinstance(report.longrepr, tuple):
-        reason = report.longrepr[2].removeprefix("Skipped: ")
-        if reason.startswith("needs "):
-            counts = item.config.stash[lacking]
-            counts[reason] = counts.get(reason, 0) + 1
-            if STRICT:
-                report.outcome = "failed"
-                report.longrepr = f"skipped under RESPONSES_TEST_STRICT=1: {reason}"
+    if STRICT and (reason := what_is_lacking(report)):
+        report.outcome = "failed"
+        report.longrepr = f"skipped under RESPONSES_TEST_STRICT=1: {reason}"
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for reason, count in config.stash[lacking].items():
+def what_is_lacking(report: pytest.TestReport) -> str:
+    """Why a test was skipped, if this machine lacks what it needs."""
+    reason = (
+        report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
+    )
+    return reason if reason.startswith("needs ") else ""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Counts the tests that this machine could not run, by what it lacks."""
+    reasons = Counter(filter(None, map(what_is_lacking, terminalreporter.stats.get("skipped", []))))
+    for reason, count in reasons.items():
         terminalreporter.write_line(f"Not run here: {count} tests, {reason}.", yellow=True)

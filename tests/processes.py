@@ -1,4 +1,4 @@
-"""Python in the checkout as a process of its own, with the settings that a test gives and no others."""
+"""The processes of a run of tests: pytest's own, of which there may be several, and those that tests start."""
 
 import os
 import subprocess
@@ -8,10 +8,18 @@ from pathlib import Path
 from responses_site.setting_kinds import BASE_DIR
 
 
+def own_share(numbers: range) -> range:
+    """The part of these that is this test process's own, where pytest-xdist runs several."""
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    size = len(numbers) // count
+    return numbers[number * size : (number + 1) * size]
+
+
 def run_python(
     *arguments: str, data_dir: Path, seconds: float = 60, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """The ended process, its output as text; `environment` holds settings."""
+    """Python in the checkout, with these settings and no others; the ended process, its output as text."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=BASE_DIR,

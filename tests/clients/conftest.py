@@ -5,25 +5,23 @@ from pathlib import Path
 
 import pytest
 
-from inference import ModelEntry
-from tests.live.conftest import started
-from tests.live.server import LiveServer, embedded
+from tests.live.launch import Launch
+from tests.live.server import LiveServer
 
 from .environment import Clients, NotInstalledError, install
 
 
 @pytest.fixture(scope="package")
-def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def scripted(launch: Launch) -> Iterator[LiveServer]:
     """For what depends on words."""
-    yield from started(embedded(tmp_path_factory.mktemp("clients")))
+    with launch("embedded") as server:
+        yield server
 
 
 @pytest.fixture(scope="package")
-def real(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def real(real_server: LiveServer) -> LiveServer:
     """For what must work with whatever a model says."""
-    data_dir = tmp_path_factory.mktemp("clients-real")
-    (data_dir / "models").symlink_to(default_model.path.parent)
-    yield from started(embedded(data_dir, RESPONSES_ENGINE="mlx"))
+    return real_server
 
 
 @pytest.fixture(scope="package", params=["scripted", pytest.param("real", marks=pytest.mark.real_model)])

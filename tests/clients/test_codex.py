@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.conftest import started
-from tests.live.server import LiveServer, embedded
+from tests.live.launch import Launch
+from tests.live.server import LiveServer
 
 from .environment import Clients
 
@@ -38,9 +38,10 @@ enabled = false
 
 
 @pytest.fixture(scope="module")
-def known(tmp_path_factory: pytest.TempPathFactory) -> Any:
+def known(launch: Launch) -> Any:
     """A server whose model has a name that Codex knows."""
-    yield from started(embedded(tmp_path_factory.mktemp("codex"), RESPONSES_DEFAULT_MODEL=KNOWN))
+    with launch("embedded", RESPONSES_DEFAULT_MODEL=KNOWN) as server:
+        yield server
 
 
 def call(name: str, arguments: Any) -> str:

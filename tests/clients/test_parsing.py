@@ -8,8 +8,8 @@ import pytest
 from openai import OpenAI
 from pydantic import BaseModel
 
+from tests.live.generation.test_structured_output import PYDANTIC, Person
 from tests.live.server import LiveServer
-from tests.live.test_structured_output import PYDANTIC, Person
 
 MODEL = "smollm2-135m"
 ANY_NUMBER = 2000

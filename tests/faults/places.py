@@ -6,7 +6,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import sqlite3
 import subprocess
 import tempfile
 import time
@@ -16,8 +15,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
-
-import psycopg
 
 from tests.live.server import LiveServer, embedded, free_ports
 from tests.services import find_postgres, fresh_database, listens
@@ -55,11 +52,7 @@ class Place:
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
         """What a query of the server's database finds, past the server."""
-        if self.is_embedded:
-            with contextlib.closing(sqlite3.connect(self.server.data_dir / "responses.sqlite3", timeout=20)) as lite:
-                return lite.execute(statement).fetchall()
-        with psycopg.connect(self.database_url, connect_timeout=5) as connection:
-            return connection.execute(statement).fetchall()
+        return self.server.rows(statement)
 
     def processes(self, kind: str) -> list[int]:
         """The process ids of the team's `web` or `worker` processes; of the embedded shape its one process."""

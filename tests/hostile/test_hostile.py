@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.live.conftest import DATABASE_FILE, migrated_file
-from tests.live.server import embedded
+from tests.live.server import DATABASE_FILE, embedded
 
 from . import KIB, MIB
 from .measure import Rules
 from .plans import at_random, one_after_the_other, only
 from .run import SETTINGS, Victims, run
-
-__all__ = ["migrated_file"]  # a fixture
 
 RULES = Rules(stall=2.5, slope=25, noticeable=2.5, memory=1000 * MIB, timeout=20)
 SECONDS = 3.0

@@ -6,26 +6,38 @@ import os
 import secrets
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import psycopg
 from openai import OpenAI
 
 from responses_site.setting_kinds import BASE_DIR
+from tests.processes import own_share
 
+DATABASE_FILE = "responses.sqlite3"
+SECRET_START = "sk-mlx-"
 START_SECONDS = 60.0
 STOP_SECONDS = 40.0
 
 
+PORTS = range(20_000, 32_000)
+"""Below those that the kernel gives to outgoing connections."""
+
+
 def free_ports(count: int) -> int:
-    """The first of ``count`` ports in a row that nobody listens on."""
+    """The first of ``count`` ports in a row that nobody listens on, and that no other test process takes meanwhile."""
+    mine = own_share(PORTS)
     while True:
-        first = 20_000 + secrets.randbelow(20_000)
+        first = secrets.choice(mine[: -count or None])
         try:
             for port in range(first, first + count):
                 with socket.socket() as probe:
@@ -49,6 +61,7 @@ class LiveServer:
     """A key of the project `default`, where requests need one."""
     process: "subprocess.Popen[bytes] | None" = None
     _clients: dict[tuple[str, int], OpenAI] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.port = self.port or free_ports(self.web)
@@ -84,9 +97,10 @@ class LiveServer:
     def client(self, *, key: str = "", web: int = 0) -> OpenAI:
         """The SDK, without its retries: a test wants to see the first answer. Closed with the server."""
         key = key or self.key or "any"
-        if (key, web) not in self._clients:
-            self._clients[key, web] = OpenAI(base_url=self.urls[web], api_key=key, max_retries=0, timeout=30)
-        return self._clients[key, web]
+        with self._lock:  # tests ask on many threads, and each client is to be closed
+            if (key, web) not in self._clients:
+                self._clients[key, web] = OpenAI(base_url=self.urls[web], api_key=key, max_retries=0, timeout=30)
+            return self._clients[key, web]
 
     def http(self, *, key: str = "", web: int = 0) -> httpx.Client:
         """Plain HTTP."""
@@ -109,6 +123,7 @@ class LiveServer:
         for url in self.urls:
             while not self._is_ready(url):
                 if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.kill()
                     raise AssertionError(f"the server did not start:\n{self.log.read_text()[-4000:]}")
                 time.sleep(0.05)
         if self.needs_key and not self.key:
@@ -163,12 +178,27 @@ class LiveServer:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def make_keys(self, *projects: str) -> list[str]:
+        """A key of each of these projects, by one process."""
+        code = f"from django.core.management import call_command\nfor project in {projects}:\n"
+        code += "    call_command('key', name='test', project=project)"
+        shown = self.manage("shell", "-v", "0", "-c", code).split()
+        return [word for word in shown if word.startswith(SECRET_START)]
+
     def make_key(self, project: str) -> str:
         """A key of a project."""
         return self.manage("key", "--name", "test", "--project", project).splitlines()[-1]
 
+    def rows(self, statement: str) -> list[tuple[Any, ...]]:
+        """What a query of the server's database finds, past the server."""
+        if url := self.settings.get("DATABASE_URL"):
+            with psycopg.connect(url, connect_timeout=5) as connection:
+                return connection.execute(statement).fetchall()
+        with contextlib.closing(sqlite3.connect(self.data_dir / DATABASE_FILE, timeout=20)) as connection:
+            return connection.execute(statement).fetchall()
 
-_redis_databases = itertools.cycle(range(1, 16))
+
+_redis_databases = itertools.cycle(own_share(range(1, 16)))
 """Servers with one broker would take each other's messages, and wait for the next sweep."""
 
 

@@ -4,13 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.conftest import migrated_database, migrated_file, running
+from tests.live.launch import SHAPES, Launch
 from tests.live.server import LiveServer
 
-__all__ = ["migrated_database", "migrated_file", "server"]  # fixtures
 
-
-@pytest.fixture(scope="session", params=["embedded", "team"])
-def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One a shape."""
-    yield from running(request, tmp_path_factory.mktemp(request.param))
+@pytest.fixture(scope="session", params=SHAPES)
+def server(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
+    """One per shape."""
+    with launch(request.param) as server:
+        yield server

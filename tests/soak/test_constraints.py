@@ -16,9 +16,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import strategies as st
 from openai.types.responses import Response
 
-from inference import ModelEntry
-from tests.live.conftest import started
-from tests.live.server import LiveServer, embedded
+from tests.live.server import LiveServer
 from tests.schemas import schemas, tool_sets, validate
 
 from . import LONG, MODEL
@@ -45,14 +43,6 @@ def settings(examples: int) -> hypothesis.settings:
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )
-
-
-@pytest.fixture(scope="module")
-def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """Room for the eight, and for the one that writes freely."""
-    data_dir = tmp_path_factory.mktemp("constraints")
-    (data_dir / "models").symlink_to(default_model.path.parent)
-    yield from started(embedded(data_dir, RESPONSES_ENGINE="mlx", RESPONSES_BATCH_SIZE=str(AT_ONCE + 1)))
 
 
 @pytest.fixture

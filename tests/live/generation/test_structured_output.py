@@ -12,7 +12,7 @@ import pytest
 from openai import BadRequestError, InternalServerError
 from pydantic import BaseModel, Field
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from .server import LiveServer
-from .test_tools import MODEL, TOOLS, ask, call, output, wire
+from tests.live.server import LiveServer
+
+from .tool_calls import MODEL, TOOLS, ask, call, output, wire
 
 FIND = call("find", {"name": "Ada"})
 SAID = "Naïve 日本 😀, of course."

@@ -9,8 +9,9 @@ import pytest
 from openai import BadRequestError
 from pydantic import BaseModel
 
-from .server import LiveServer
-from .test_tools import MODEL, SHOW, TOOLS, ask, call, function, output, wire
+from tests.live.server import LiveServer
+
+from .tool_calls import MODEL, SHOW, TOOLS, ask, call, function, output, wire
 
 PATCH = """start: "*** Begin Patch" LF add~1..2 "*** End Patch" LF?
 add: "*** Add File: " /[a-z.]{1,8}/ LF line~1..3

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,10 +11,9 @@ import openai
 import pytest
 from openai.types.responses import Response
 
+from tests.live.launch import SHAPES, Launch
+from tests.live.server import LiveServer
 from tests.streaming.streams import check_grammar, check_items, fold
-
-from .conftest import running
-from .server import LiveServer, embedded
 
 MODEL = "smollm2-135m"
 SLOW = "[[slow: 0.02]]"
@@ -245,12 +243,11 @@ def test_compaction_happens_in_the_job(server: LiveServer) -> None:
     assert events[-1]["response"] == done.to_dict(mode="json")
 
 
-@pytest.fixture(scope="module", params=["embedded", "team"])
-def small_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module", params=SHAPES)
+def small_server(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
     """A server whose limits are in reach."""
-    yield from running(
-        request,
-        tmp_path_factory.mktemp(request.param),
+    with launch(
+        request.param,
         RESPONSES_BATCH_SIZE="1",
         RESPONSES_BACKGROUND_MAX_JOBS="3",
         RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY="2",
@@ -259,16 +256,17 @@ def small_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         RESPONSES_EVENTS_MAX_COUNT="30",
         RESPONSES_STREAM_READERS_PER_KEY="1",
         RESPONSES_LEASE_SECONDS="2",
-    )
+    ) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
-def keys(small_server: LiveServer) -> tuple[str, str]:
+def keys(small_server: LiveServer) -> list[str]:
     """Keys of two projects."""
-    return small_server.make_key("one"), small_server.make_key("two")
+    return small_server.make_keys("one", "two")
 
 
-def test_jobs_are_limited_in_all_and_by_key(small_server: LiveServer, keys: tuple[str, str]) -> None:
+def test_jobs_are_limited_in_all_and_by_key(small_server: LiveServer, keys: list[str]) -> None:
     """429 that names the setting and says when to come back; a queued one that is cancelled never starts."""
     first, second = (small_server.client(key=key).responses for key in keys)
     ask: dict[str, Any] = {"model": MODEL, "background": True}
@@ -299,7 +297,7 @@ def test_jobs_are_limited_in_all_and_by_key(small_server: LiveServer, keys: tupl
     assert (large.value.status_code, large.value.code) == (413, "request_too_large")
 
 
-def test_jobs_are_private_to_their_project(small_server: LiveServer, keys: tuple[str, str]) -> None:
+def test_jobs_are_private_to_their_project(small_server: LiveServer, keys: list[str]) -> None:
     """Another project's key finds neither the job nor its stream, and can't cancel it."""
     mine, theirs = (small_server.client(key=key).responses for key in keys)
     job = mine.create(model=MODEL, input=FOREVER, background=True)
@@ -314,7 +312,7 @@ def test_jobs_are_private_to_their_project(small_server: LiveServer, keys: tuple
     assert mine.cancel(job.id).status == "cancelled"
 
 
-def test_readers_and_kept_events_are_limited(small_server: LiveServer, keys: tuple[str, str]) -> None:
+def test_readers_and_kept_events_are_limited(small_server: LiveServer, keys: list[str]) -> None:
     """A second reader of a key is 429 on the same process, a cursor behind the kept events 410."""
     mine = small_server.client(key=keys[0]).responses
     job = mine.create(model=MODEL, input=f"[[tokens: 100]]{SLOW}", background=True)
@@ -347,7 +345,7 @@ def wait_for_place(server: LiveServer, key: str, job: Response) -> None:
         time.sleep(0.02)
 
 
-def test_an_unstored_job_is_gone_after_its_time(small_server: LiveServer, keys: tuple[str, str]) -> None:
+def test_an_unstored_job_is_gone_after_its_time(small_server: LiveServer, keys: list[str]) -> None:
     """Its object, its stream and its input."""
     mine = small_server.client(key=keys[0]).responses
     job = mine.create(model=MODEL, input="hello", background=True, store=False)
@@ -363,7 +361,7 @@ def test_an_unstored_job_is_gone_after_its_time(small_server: LiveServer, keys: 
         mine.retrieve(job.id, stream=True)
 
 
-def test_an_interactive_request_needs_no_free_slot(small_server: LiveServer, keys: tuple[str, str]) -> None:
+def test_an_interactive_request_needs_no_free_slot(small_server: LiveServer, keys: list[str]) -> None:
     """A job makes way for it, and goes on afterwards as if nothing had been."""
     mine = small_server.client(key=keys[0]).responses
     jobs = [mine.create(model=MODEL, input=f"[[tokens: 150]]{SLOW}", background=True) for _ in range(1)]
@@ -377,11 +375,9 @@ def test_an_interactive_request_needs_no_free_slot(small_server: LiveServer, key
     assert done.output_text == " ".join(str(number) for number in range(1, 151))
 
 
-def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
+def test_a_job_goes_on_after_a_restart(launch: Launch) -> None:
     """Told to stop, the server breaks off the stream without an end; started again, it goes on by itself."""
-    server = embedded(tmp_path, RESPONSES_LEASE_SECONDS="2")
-    server.start()
-    try:
+    with launch("embedded", RESPONSES_LEASE_SECONDS="2") as server:
         job = create(server, f"[[think: hé]][[tokens: 100]]{SLOW}", include=["reasoning.encrypted_content"])
         seen: list[dict[str, Any]] = []
         for event in server.client().responses.retrieve(job.id, stream=True):
@@ -398,5 +394,3 @@ def test_a_job_goes_on_after_a_restart(tmp_path: Path) -> None:
         assert events[-1]["response"] == done
         assert fold(events)["output"] == done["output"]
         assert events_of(server, job) == events
-    finally:
-        server.stop()

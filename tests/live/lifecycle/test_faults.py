@@ -26,8 +26,7 @@ from tests.faults.places import (
 )
 from tests.faults.poison import poison_case
 from tests.faults.work import MODEL
-
-from .server import embedded
+from tests.live.server import embedded
 
 pytestmark = pytest.mark.timeout(400)  # workers are started again and again
 

@@ -12,13 +12,13 @@ from typing import Any
 import httpx
 import pytest
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 HERE = Path(__file__).parent
 BODIES: dict[str, Any] = {
     name: captured["body"]
-    for file in (HERE.parent / "protocol" / "client_bodies.json", HERE / "client_bodies.json")
+    for file in (HERE.parents[1] / "protocol" / "client_bodies.json", HERE / "client_bodies.json")
     for name, captured in json.loads(file.read_text()).items()
 }
 PLACEHOLDER = re.compile(r"<(?P<what>[\w-]+) of (?P<length>\d+) characters>")

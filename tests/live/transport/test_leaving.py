@@ -1,40 +1,14 @@
 """Clients that leave: their generation stops, its slot is free, and nothing of it is stored."""
 
 import socket
-import time
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from tests.live.client import LONG, active, eventually, open_request
+from tests.live.server import LiveServer
 from tests.perf.latency import request_bytes
-
-from .server import LiveServer
-
-LONG = "[[slow: 0.05]][[tokens: 2000]]"
-COUNT_ACTIVE = (
-    "from responses_api.models import Response; from responses_api.models.store.response import ACTIVE;"
-    "print(Response.objects.filter(status__in=ACTIVE).count())"
-)
-
-
-def open_request(server: LiveServer, *, stream: bool) -> socket.socket:
-    """Send a request that takes long, and read what comes until it runs."""
-    host, port, request = request_bytes(server.url, {"input": LONG, "stream": stream}, server.key)
-    connection = socket.create_connection((host, port), timeout=20)
-    connection.sendall(request)
-    if stream:
-        received = b""
-        while received.count(b"output_text.delta") < 3:
-            received += connection.recv(65536)
-    else:
-        time.sleep(0.5)
-    return connection
-
-
-def active(server: LiveServer) -> int:
-    """Jobs that have not ended."""
-    return int(server.manage("shell", "-v", "0", "-c", COUNT_ACTIVE).split()[-1])
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -42,9 +16,7 @@ def test_a_client_that_leaves_stops_its_generation(server: LiveServer, *, stream
     """The row is gone soon after the connection is; the next request is served."""
     with open_request(server, stream=stream):
         assert active(server) == 1
-    deadline = time.monotonic() + 10
-    while active(server):
-        assert time.monotonic() < deadline
+    assert eventually(lambda: active(server) == 0)
     with server.http() as http:
         assert http.post("/responses", json={"input": "next"}).status_code == 200
 
@@ -75,7 +47,5 @@ def test_a_reader_that_does_not_read_is_cut_off(server: LiveServer) -> None:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         connection.connect((host, port))
         connection.sendall(request)
-        deadline = time.monotonic() + 30
-        while active(server):
-            assert time.monotonic() < deadline, "the generation goes on for a reader that takes nothing"
-            time.sleep(0.2)
+        assert eventually(lambda: active(server) == 1)
+        assert eventually(lambda: active(server) == 0, 30), "the generation goes on for a reader that takes nothing"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from openai import BadRequestError
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 TEXT = "one two three four five"
 STOPS: list[tuple[Any, str]] = [

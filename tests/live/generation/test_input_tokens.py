@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from openai import BadRequestError, NotFoundError
 
-from .server import LiveServer
-from .test_errors import check_envelope
+from tests.live.client import check_envelope
+from tests.live.server import LiveServer
 
 INPUTS: list[dict[str, Any]] = [
     {"input": "How long is this?"},

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from .conftest import running
-from .server import LiveServer
+from tests.live.launch import Launch
+from tests.live.server import LiveServer
 
 SECONDS = 30
 MOST = 16
@@ -20,17 +20,17 @@ JSON = b"Content-Type: application/json\r\n"
 LARGE = 42 << 20
 
 
-@pytest.fixture(scope="module", params=["embedded"])
-def tight(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def tight(launch: Launch) -> Iterator[LiveServer]:
     """An open server that waits for nobody long."""
-    yield from running(
-        request,
-        tmp_path_factory.mktemp("tight"),
+    with launch(
+        "embedded",
         RESPONSES_READ_TIMEOUT_SECONDS="2",
         RESPONSES_IDLE_TIMEOUT_SECONDS="4",
         RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS="1",
         RESPONSES_MAX_CONNECTIONS=str(MOST),
-    )
+    ) as server:
+        yield server
 
 
 class Wire:

@@ -1,34 +1,30 @@
 """Limits that settings name, each with its status."""
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.live.client import JSON, active, check_envelope, eventually, open_request
+from tests.live.launch import Launch, started
+from tests.live.server import LiveServer, embedded, free_ports
 from tests.processes import run_python
-
-from .conftest import started
-from .server import LiveServer, embedded, free_ports
-from .test_errors import JSON, check_envelope
-from .test_leaving import active, open_request
 
 
 @pytest.fixture(scope="module")
-def tight_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+def tight_server(launch: Launch) -> Iterator[LiveServer]:
     """A server with hardly any room."""
-    yield from started(
-        embedded(
-            tmp_path_factory.mktemp("tight"),
-            RESPONSES_BODY_MAX_BYTES="2000",
-            RESPONSES_BATCH_SIZE="1",
-            RESPONSES_MAX_QUEUE="1",
-            RESPONSES_FOREGROUND_TIMEOUT_SECONDS="3",
-            RESPONSES_KEEPALIVE_SECONDS="0.2",
-            RESPONSES_LEASE_SECONDS="2",
-        )
-    )
+    with launch(
+        "embedded",
+        RESPONSES_BODY_MAX_BYTES="2000",
+        RESPONSES_BATCH_SIZE="1",
+        RESPONSES_MAX_QUEUE="1",
+        RESPONSES_FOREGROUND_TIMEOUT_SECONDS="3",
+        RESPONSES_KEEPALIVE_SECONDS="0.2",
+        RESPONSES_LEASE_SECONDS="2",
+    ) as server:
+        yield server
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -56,10 +52,7 @@ def test_a_full_queue(tight_server: LiveServer) -> None:
 
 def test_a_response_that_takes_too_long(tight_server: LiveServer) -> None:
     """Its stream ends in `response.failed` with a sentence that says why; silence before that is filled with pings."""
-    deadline = time.monotonic() + 15
-    while active(tight_server):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    assert eventually(lambda: active(tight_server) == 0, 15)
     with tight_server.http() as http:
         request = {"input": "[[wait: 1]][[slow: 0.5]][[tokens: 100]]", "stream": True}
         with http.stream("POST", "/responses", json=request) as answer:
@@ -92,13 +85,12 @@ def test_a_data_directory_that_is_in_use_ends_the_start_with_one_line(tight_serv
     assert ended.stderr.count("\n") == 1
 
 
-def test_two_servers_run_from_one_checkout(tight_server: LiveServer, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_two_servers_run_from_one_checkout(tight_server: LiveServer, embedded_server: LiveServer) -> None:
     """With different ports and data directories they know nothing of each other."""
-    for second in started(embedded(tmp_path_factory.mktemp("other"))):
-        assert second.port != tight_server.port
-        made = second.client().responses.create(input="hi", model="smollm2-135m")
-        with tight_server.http() as http:
-            check_envelope(http.get(f"/responses/{made.id}"), 404, "not_found")
+    assert embedded_server.port != tight_server.port
+    made = embedded_server.client().responses.create(input="hi", model="smollm2-135m")
+    with tight_server.http() as http:
+        check_envelope(http.get(f"/responses/{made.id}"), 404, "not_found")
 
 
 def test_a_server_that_the_network_reaches_does_not_start_without_a_key(tmp_path: Path) -> None:
@@ -109,7 +101,7 @@ def test_a_server_that_the_network_reaches_does_not_start_without_a_key(tmp_path
     assert "Traceback" not in ended.stderr
     server = embedded(tmp_path, HOST="0.0.0.0")
     key = server.make_key("default")
-    for running in started(server):
-        with running.http() as http:
+    with started(server):
+        with server.http() as http:
             check_envelope(http.post("/responses", json={"input": "a"}), 401, "invalid_api_key")
-        assert httpx.get(f"{running.url}/models", headers={"x-api-key": key}).status_code == 200
+        assert httpx.get(f"{server.url}/models", headers={"x-api-key": key}).status_code == 200

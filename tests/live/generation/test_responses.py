@@ -3,7 +3,7 @@
 import pytest
 from openai import APIStatusError, BadRequestError, NotFoundError
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 
 def test_an_answer_comes_back_whole(server: LiveServer) -> None:

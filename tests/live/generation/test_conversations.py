@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from openai import BadRequestError, NotFoundError, OpenAI
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 JSON = {"content-type": "application/json"}
 MODEL = "smollm2-135m"

@@ -7,28 +7,26 @@ from typing import Any
 import pytest
 from openai import APIStatusError, BadRequestError, NotFoundError
 
-from .conftest import running
-from .server import LiveServer
-from .test_around import eventually, metrics, status
-from .test_errors import check_envelope
-from .test_leaving import open_request
+from tests.live.client import check_envelope, eventually, metrics, open_request, status
+from tests.live.launch import SHAPES, Launch
+from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 ENTRIES = 3
 
 
-@pytest.fixture(scope="module", params=["embedded", "team"])
-def limited(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module", params=SHAPES)
+def limited(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
     """A server with little room for anything."""
-    yield from running(
-        request,
-        tmp_path_factory.mktemp("limited"),
+    with launch(
+        request.param,
         RESPONSES_STORE_MAX_ENTRIES=str(ENTRIES),
         RESPONSES_STORE_MAX_BYTES="100000",
         RESPONSES_ENTRY_MAX_BYTES="20000",
         RESPONSES_ASSEMBLY_MAX_BYTES="12000",
         RESPONSES_CONVERSATION_STORE_MAX_ENTRIES=str(ENTRIES),
-    )
+    ) as server:
+        yield server
 
 
 def test_as_many_are_stored_as_may_be(limited: LiveServer) -> None:
@@ -150,15 +148,11 @@ def test_as_many_conversations_as_may_be(limited: LiveServer) -> None:
     assert other.conversations.retrieve(first).id == first
 
 
-@pytest.fixture(scope="module", params=["embedded"])
-def off(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture
+def off(launch: Launch) -> Iterator[LiveServer]:
     """A server that keeps nothing."""
-    yield from running(
-        request,
-        tmp_path_factory.mktemp("off"),
-        RESPONSES_STORE_MAX_ENTRIES="0",
-        RESPONSES_CONVERSATION_STORE_MAX_ENTRIES="0",
-    )
+    with launch("embedded", RESPONSES_STORE_MAX_ENTRIES="0", RESPONSES_CONVERSATION_STORE_MAX_ENTRIES="0") as server:
+        yield server
 
 
 def test_a_server_that_keeps_nothing(off: LiveServer) -> None:
@@ -195,14 +189,15 @@ def test_a_server_that_keeps_nothing(off: LiveServer) -> None:
     assert status(off)["store"]["bytes"] == 0
 
 
-@pytest.fixture(scope="module", params=["embedded"])
-def private(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    yield from running(request, tmp_path_factory.mktemp("private"), RESPONSES_ISOLATION="key")
+@pytest.fixture
+def private(launch: Launch) -> Iterator[LiveServer]:
+    with launch("embedded", RESPONSES_ISOLATION="key") as server:
+        yield server
 
 
 def test_keys_of_a_project_are_strangers_where_isolation_is_by_key(private: LiveServer) -> None:
     """Responses, conversations and items: the other key gets what an unknown id gets."""
-    mine, other = (private.client(key=private.make_key("team")) for _ in range(2))
+    mine, other = (private.client(key=key) for key in private.make_keys("team", "team"))
     made = mine.responses.create(model=MODEL, input="secret")
     talk = mine.conversations.create(items=[{"type": "message", "role": "user", "content": "secret"}]).id
     item = mine.responses.input_items.list(made.id).data[0]

@@ -5,8 +5,8 @@ from typing import Any
 
 from openai import OpenAI
 
-from .server import embedded
-from .test_around import eventually
+from tests.live.client import eventually
+from tests.live.server import embedded
 
 MODEL = "smollm2-135m"
 MARK = "a-secret-that-nobody-may-find"

@@ -7,10 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from .conftest import running
-from .server import LiveServer
-from .test_around import eventually, status
-from .test_leaving import active
+from tests.live.client import active, eventually, status
+from tests.live.launch import SHAPES, Launch
+from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 AT_ONCE = 60
@@ -18,16 +17,16 @@ JOBS, QUEUE, SLOTS = 10, 12, 2
 SLOW = "[[tokens: 200]][[slow: 0.5]]"
 
 
-@pytest.fixture(scope="module", params=["embedded", "team"])
-def crowded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module", params=SHAPES)
+def crowded(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
     """A server with room for a few."""
-    yield from running(
-        request,
-        tmp_path_factory.mktemp("crowded"),
+    with launch(
+        request.param,
         RESPONSES_BACKGROUND_MAX_JOBS=str(JOBS),
         RESPONSES_MAX_QUEUE=str(QUEUE),
         RESPONSES_BATCH_SIZE=str(SLOTS),
-    )
+    ) as server:
+        yield server
 
 
 def test_background_jobs_at_once(crowded: LiveServer) -> None:
@@ -53,7 +52,7 @@ def test_background_jobs_at_once(crowded: LiveServer) -> None:
 
 def test_foreground_requests_at_once(crowded: LiveServer) -> None:
     """As many as run and wait together are accepted, or a key's share of them; the others are told to come back."""
-    eventually(lambda: not active(crowded))
+    assert eventually(lambda: active(crowded) == 0)
     slots = sum(worker["slots"] for worker in status(crowded)["workers"])
     room = QUEUE + slots
     # A key may have the slots and three times the places that it leaves free.

@@ -2,41 +2,16 @@
 
 import contextlib
 import threading
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from .conftest import running
-from .server import LiveServer
-from .test_errors import check_envelope
+from tests.live.client import check_envelope, eventually, metrics, status
+from tests.live.launch import Launch
+from tests.live.server import LiveServer
 
 PAGE = "https://chat.example.com"
-
-
-def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether ``condition`` comes true in time."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
-
-
-def status(server: LiveServer, web: int = 0) -> dict[str, Any]:
-    with server.http(web=web) as http:
-        value: dict[str, Any] = http.get("/status").raise_for_status().json()
-    return value
-
-
-def metrics(server: LiveServer, web: int = 0) -> dict[str, float]:
-    with server.http(web=web) as http:
-        lines = http.get("/metrics").raise_for_status().text.splitlines()
-    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
 def test_every_web_process_tells_of_all(server: LiveServer) -> None:
@@ -63,10 +38,11 @@ def test_every_web_process_tells_of_all(server: LiveServer) -> None:
         assert metrics(server, web)["mlx_responses_first_token_seconds_count"] >= server.web
 
 
-@pytest.fixture(params=["embedded"])
-def slow(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveServer]:
+@pytest.fixture
+def slow(launch: Launch) -> Iterator[LiveServer]:
     """One slot, twenty tokens a second."""
-    yield from running(request, tmp_path, RESPONSES_SCRIPTED_TOKEN_SECONDS="0.05", RESPONSES_BATCH_SIZE="1")
+    with launch("embedded", RESPONSES_SCRIPTED_TOKEN_SECONDS="0.05", RESPONSES_BATCH_SIZE="1") as server:
+        yield server
 
 
 def test_what_runs_is_shown_and_is_gone_when_its_client_has_left(slow: LiveServer) -> None:
@@ -106,9 +82,10 @@ def test_status_and_metrics_need_a_key_where_keys_exist(keyed_server: LiveServer
     assert httpx.get(root + "/healthz").status_code == 200
 
 
-@pytest.fixture(params=["embedded"])
-def open_to_a_page(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LiveServer]:
-    yield from running(request, tmp_path, RESPONSES_CORS_ORIGINS=PAGE)
+@pytest.fixture
+def open_to_a_page(launch: Launch) -> Iterator[LiveServer]:
+    with launch("embedded", RESPONSES_CORS_ORIGINS=PAGE) as server:
+        yield server
 
 
 def test_a_page_of_another_origin_streams_if_it_may(open_to_a_page: LiveServer) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from openai import BadRequestError, NotFoundError
 
-from .server import LiveServer
-from .test_errors import check_envelope
+from tests.live.client import check_envelope
+from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 LONG = "All of this happened a long time ago and is told in many words. " * 40
@@ -157,7 +157,7 @@ def test_a_trigger_gives_the_item_alone(server: LiveServer) -> None:
 
 def test_a_foreign_or_altered_item_is_refused(keyed_server: LiveServer) -> None:
     """By another project, altered, made up, on every route; the owner can use it."""
-    keys = {name: keyed_server.make_key(name) for name in ("carol", "dave")}
+    keys = dict(zip(("carol", "dave"), keyed_server.make_keys("carol", "dave"), strict=True))
     carol, dave = (keyed_server.client(key=key) for key in keys.values())
     item: Any = wire(carol.responses.compact(model=MODEL, input="a secret").output[-1])
     assert carol.responses.create(model=MODEL, input=[item, said("user", "go on")]).output_text  # type: ignore[list-item]

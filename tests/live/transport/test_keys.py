@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from openai import AuthenticationError, BadRequestError, NotFoundError
 
-from .server import LiveServer
-from .test_errors import check_envelope
+from tests.live.client import check_envelope
+from tests.live.server import LiveServer
 
 
 @pytest.fixture(scope="session")
 def keys(keyed_server: LiveServer) -> dict[str, str]:
     """A key of each of two projects, and a second one of the first."""
-    return {name: keyed_server.make_key(name.rstrip("2")) for name in ("ada", "ada2", "bob")}
+    return dict(zip(("ada", "ada2", "bob"), keyed_server.make_keys("ada", "ada", "bob"), strict=True))
 
 
 def test_once_a_key_exists_every_request_needs_one(keyed_server: LiveServer, keys: dict[str, str]) -> None:

@@ -2,9 +2,8 @@
 
 import asyncio
 
+from tests.live.server import LiveServer
 from tests.perf.latency import JSON_REQUESTS, STREAMS, whole_answer
-
-from .server import LiveServer
 
 
 def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> None:

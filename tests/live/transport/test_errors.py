@@ -5,22 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from .server import LiveServer
-
-JSON = {"content-type": "application/json"}
-
-
-def check_envelope(answer: httpx.Response, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
-    """The answer is an error as OpenAI's are, with a request id; its body."""
-    assert answer.status_code == status, answer.text
-    assert answer.headers["x-request-id"].startswith("req_")
-    assert answer.headers["content-type"] == "application/json"
-    error: dict[str, Any] = answer.json()["error"]
-    assert set(error) == {"message", "type", "param", "code"}
-    assert error["code"] == code
-    assert error["param"] == param
-    assert error["message"].endswith((".", "?"))
-    return error
+from tests.live.client import JSON, check_envelope
+from tests.live.server import LiveServer
 
 
 @pytest.fixture

@@ -3,28 +3,16 @@
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openai import BadRequestError
 
-from inference import ModelEntry
 from responses_site.setting_kinds import BASE_DIR
-
-from .conftest import started
-from .server import LiveServer, embedded
+from tests.live.server import LiveServer
 
 pytestmark = pytest.mark.real_model
-
-
-@pytest.fixture(scope="module")
-def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """`make serve` with the default model, which is there already."""
-    data_dir = tmp_path_factory.mktemp("real")
-    (data_dir / "models").symlink_to(default_model.path.parent)
-    yield from started(embedded(data_dir, RESPONSES_ENGINE="mlx"))
 
 
 def snippets(language: str) -> str:

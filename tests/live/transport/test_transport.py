@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from .server import LiveServer
+from tests.live.server import LiveServer
 
 SECONDS = 30
 BODY = b'{"input": "hi"}'

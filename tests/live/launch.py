@@ -1,0 +1,81 @@
+"""Fixtures that start servers: as few as can be, since each takes seconds of a processor."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+import pytest
+
+from inference import ModelEntry
+from tests.services import fresh_database
+
+from .server import DATABASE_FILE, LiveServer, embedded, team
+
+SHAPES = ["embedded", "team"]
+
+Shape = Literal["embedded", "team"]
+Launch = Callable[..., AbstractContextManager[LiveServer]]
+"""`launch(shape, **settings)`: a running server whose tables are made, stopped at the end; its status must be 0."""
+
+
+@pytest.fixture(scope="session")
+def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Launch:
+    """Starts a server; the test is skipped where the shape's services are not."""
+
+    @contextmanager
+    def start(shape: Shape, **settings: str) -> Iterator[LiveServer]:
+        data_dir = tmp_path_factory.mktemp(shape)
+        if shape == "embedded":
+            shutil.copy(request.getfixturevalue("migrated_file"), data_dir)
+            with started(embedded(data_dir, **settings)) as server:
+                yield server
+            return
+        redis_url = request.getfixturevalue("redis_url")
+        template, key = request.getfixturevalue("migrated_database")
+        with fresh_database(request.getfixturevalue("postgres_server"), template=template) as url:
+            server = team(data_dir, database_url=url, redis_url=redis_url, **settings)
+            server.key = key
+            with started(server):
+                yield server
+
+    return start
+
+
+@pytest.fixture(scope="session")
+def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database file with all tables, for servers to begin with: making them takes a second each time."""
+    server = embedded(tmp_path_factory.mktemp("migrated"))
+    server.manage("migrate", "--verbosity", "0")
+    return server.data_dir / DATABASE_FILE
+
+
+@pytest.fixture(scope="session")
+def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """The name of a PostgreSQL database with all tables, likewise, and the key that is in it."""
+    with fresh_database(postgres_server) as url:
+        server = team(tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1")
+        key = server.make_key("default")  # which makes the tables, too
+        yield urlsplit(url).path.removeprefix("/"), key
+
+
+@pytest.fixture(scope="session")
+def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    """`make serve` with the default model, which is there already."""
+    data_dir = tmp_path_factory.mktemp("real")
+    (data_dir / "models").symlink_to(default_model.path.parent)
+    with started(embedded(data_dir, RESPONSES_ENGINE="mlx")) as server:
+        yield server
+
+
+@contextmanager
+def started(server: LiveServer) -> Iterator[LiveServer]:
+    """Start it; at the end it must stop with status 0."""
+    server.start()
+    try:
+        yield server
+    finally:
+        status = server.stop()
+    assert status == 0, server.log.read_text()[-4000:]
