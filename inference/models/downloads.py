@@ -100,7 +100,7 @@ def add_directory(
 def add_gguf(
     registry: Registry, path: Path, *, name: str | None = None, progress: Progress | None = None
 ) -> ModelEntry:
-    """A GGUF file that MLX can read, converted. The file is not needed afterwards."""
+    """A GGUF file of a llama model, converted. The file is not needed afterwards."""
     path = Path(path).expanduser()
     name = name or path.name.removesuffix(".gguf")
     report = progress or _silent
@@ -112,14 +112,15 @@ def add_gguf(
 
 
 def _convert(source: Path, work: Path, report: Progress) -> Path:
-    """fp32 for a CPU, where MLX's quantised products are slow; as it is for Metal and CUDA."""
+    """fp32 for a CPU, where MLX's quantised products are slow; quantised for Metal and CUDA."""
     import mlx.core as mx
 
-    from inference.models.gguf import WeightForm, convert_gguf
+    from inference.models.gguf_conversion import convert_gguf
+    from inference.models.gguf_weights import WeightForm
 
     directory = work / "model"
     directory.mkdir()
-    form: WeightForm = "fp32" if mx.default_device() == mx.Device(mx.cpu, 0) else "kept"
+    form: WeightForm = "fp32" if mx.default_device() == mx.Device(mx.cpu, 0) else "quantised"
     convert_gguf(source, directory, form=form, progress=report)
     return directory
 

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from inference.models.gguf_file import GgufFile
 from inference.types import ModelError
 
 _LLAMA3 = (
@@ -16,22 +17,19 @@ _LLAMA3 = (
 _CONTROL, _USER_DEFINED = 3, 4
 
 
-def write_tokenizer(metadata: dict[str, Any], directory: Path) -> None:
-    """Write tokenizer.json, tokenizer_config.json and generation_config.json. Raises ModelError.
-
-    `metadata` is what `mx.load(..., return_metadata=True)` returns.
-    """
+def write_tokenizer(file: GgufFile, directory: Path) -> None:
+    """Write tokenizer.json, tokenizer_config.json and generation_config.json. Raises ModelError."""
     from tokenizers import AddedToken, Tokenizer, decoders, models
 
-    tokens: list[str] = metadata["tokenizer.ggml.tokens"]
-    kinds: list[int] = metadata["tokenizer.ggml.token_type"].tolist()
-    merges = [tuple(merge.split(" ", 1)) for merge in metadata["tokenizer.ggml.merges"]]
-    template = metadata.get("tokenizer.chat_template")
+    tokens: list[str] = file.value("tokenizer.ggml.tokens")
+    kinds: list[int] = file.value("tokenizer.ggml.token_type")
+    merges = [tuple(merge.split(" ", 1)) for merge in file.value("tokenizer.ggml.merges")]
+    template = file.value("tokenizer.chat_template")
     if not template:
         raise ModelError("The GGUF file carries no chat template, so its model can't hold a conversation.")
 
     tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=merges))
-    tokenizer.pre_tokenizer = _pre_tokenizer(str(metadata.get("tokenizer.ggml.pre", "gpt-2")))
+    tokenizer.pre_tokenizer = _pre_tokenizer(str(file.value("tokenizer.ggml.pre") or "gpt-2"))
     tokenizer.decoder = decoders.ByteLevel()
     pairs = list(zip(tokens, kinds, strict=True))
     tokenizer.add_special_tokens(
@@ -40,7 +38,7 @@ def write_tokenizer(metadata: dict[str, Any], directory: Path) -> None:
     tokenizer.add_tokens([AddedToken(token, normalized=False) for token, kind in pairs if kind == _USER_DEFINED])
     tokenizer.save(str(directory / "tokenizer.json"))
 
-    special = {name: _special(metadata, name, tokens) for name in ("bos", "eos", "unknown", "padding")}
+    special = {name: _special(file, name, tokens) for name in ("bos", "eos", "unknown", "padding")}
     config: dict[str, Any] = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "chat_template": template,
@@ -52,20 +50,20 @@ def write_tokenizer(metadata: dict[str, Any], directory: Path) -> None:
         "pad_token": special["padding"],
     }
     _write(directory / "tokenizer_config.json", {key: value for key, value in config.items() if value is not None})
-    ids: dict[str, Any] = {f"{name}_token_id": _special_id(metadata, name) for name in ("bos", "eos")}
-    ids["eos_token_id"] = _end_ids(metadata, tokens) or ids["eos_token_id"]
+    ids: dict[str, Any] = {f"{name}_token_id": _special_id(file, name) for name in ("bos", "eos")}
+    ids["eos_token_id"] = _end_ids(file, tokens) or ids["eos_token_id"]
     _write(directory / "generation_config.json", {key: value for key, value in ids.items() if value is not None})
 
 
-def check_tokenizer(metadata: dict[str, Any]) -> None:
+def check_tokenizer(file: GgufFile) -> None:
     """Raise ModelError for a tokenizer that `write_tokenizer` can't write."""
-    kind = metadata.get("tokenizer.ggml.model")
+    kind = file.value("tokenizer.ggml.model")
     if kind != "gpt2":
         raise ModelError(
             f"The GGUF file's tokenizer is of kind {kind!r}; only byte-level BPE ('gpt2') can be converted: "
             "take the model in MLX or safetensors form."
         )
-    _pre_tokenizer(str(metadata.get("tokenizer.ggml.pre", "gpt-2")))
+    _pre_tokenizer(str(file.value("tokenizer.ggml.pre") or "gpt-2"))
 
 
 def _pre_tokenizer(name: str) -> Any:
@@ -86,19 +84,19 @@ def _pre_tokenizer(name: str) -> Any:
     )
 
 
-def _special_id(metadata: dict[str, Any], name: str) -> int | None:
-    value = metadata.get(f"tokenizer.ggml.{name}_token_id")
-    return None if value is None else int(value.item())
+def _special_id(file: GgufFile, name: str) -> int | None:
+    value: int | None = file.value(f"tokenizer.ggml.{name}_token_id")
+    return value
 
 
-def _special(metadata: dict[str, Any], name: str, tokens: list[str]) -> str | None:
-    number = _special_id(metadata, name)
+def _special(file: GgufFile, name: str, tokens: list[str]) -> str | None:
+    number = _special_id(file, name)
     return None if number is None else tokens[number]
 
 
-def _end_ids(metadata: dict[str, Any], tokens: list[str]) -> list[int]:
+def _end_ids(file: GgufFile, tokens: list[str]) -> list[int]:
     """Every token that ends a turn: the file's own, and the end markers that the template's family uses."""
-    numbers = {_special_id(metadata, "eos"), _special_id(metadata, "eot")} - {None}
+    numbers = {_special_id(file, "eos"), _special_id(file, "eot")} - {None}
     markers = ("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>")
     numbers |= {tokens.index(marker) for marker in markers if marker in tokens}
     return sorted(number for number in numbers if number is not None)

@@ -45,7 +45,7 @@ def find_snapshot(repo_id: str, *, revision: str | None, endpoint: str | None) -
     }
     names = {file.rfilename for file in info.siblings or []}
     if "config.json" not in names and any(name.endswith(".gguf") for name in names):
-        raise ModelError(f"{repo_id} holds GGUF files only: download one that MLX reads and add it as a file.")
+        raise ModelError(f"{repo_id} holds GGUF files only: download one and add it as a file.")
     if "config.json" not in names:
         raise ModelError(f"{repo_id} has no config.json, so it is not a model that mlx-lm loads.")
     if not fnmatch.filter(names, "model*.safetensors"):

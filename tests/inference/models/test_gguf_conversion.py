@@ -5,10 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from gguf import GGUFReader
 
-from inference.models.gguf import convert_gguf
-from inference.models.gguf_header import read_header
+from inference import MlxOptions, ModelEntry, Registry, add_gguf, open_model, verify_loadable
+from inference.models.gguf_conversion import convert_gguf
 from inference.types import ModelError
+from tests.inference.models.k_quants import write_q4_k_m
+from tests.inference.recorder import Client, Recorder
 from tests.inference.tiny import gguf_bytes
 
 HIDDEN, HEADS, KEY_HEADS, LETTERS = 32, 4, 2, 300
@@ -89,7 +92,7 @@ def test_the_weights_come_back_as_they_were(original: dict[str, Any], gguf_file:
 def test_the_tokenizer_and_the_end_of_a_turn_are_carried_over(gguf_file: Path, tmp_path: Path) -> None:
     from tokenizers import Tokenizer
 
-    convert_gguf(gguf_file, tmp_path, form="kept", progress=silent)
+    convert_gguf(gguf_file, tmp_path, form="quantised", progress=silent)
     tokenizer = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
     assert tokenizer.encode("ab12<|im_end|>").tokens == ["ab", "1", "2", "<|im_end|>"]
     config = json.loads((tmp_path / "config.json").read_text())
@@ -105,15 +108,10 @@ def test_the_tokenizer_and_the_end_of_a_turn_are_carried_over(gguf_file: Path, t
 @pytest.mark.parametrize(
     ("content", "sentence"),
     [
-        (b"", "file.gguf is not a GGUF file, or it is damaged."),
-        (b"GGUF\x03\x00\x00\x00" + b"\xff" * 100, "file.gguf is not a GGUF file, or it is damaged."),
-        (
-            gguf_bytes(tensor_type=12),
-            "file.gguf holds tensors of type Q4_K, which MLX can't read: take a file whose tensors",
-        ),
-        (gguf_bytes(tensor_type=6), "holds tensors of type Q5_0"),
-        (gguf_bytes(tensor_type=99), "holds tensors of type number 99"),
-        (gguf_bytes()[:-200], "file.gguf is cut short"),
+        (b"", "file.gguf is not a GGUF file that can be read: it is damaged, cut short, or of a newer version."),
+        (b"GGUF\x03\x00\x00\x00" + b"\xff" * 100, "file.gguf is not a GGUF file that can be read"),
+        (gguf_bytes(tensor_type=99), "file.gguf is not a GGUF file that can be read"),
+        (gguf_bytes()[:-200], "file.gguf is not a GGUF file that can be read"),
         (gguf_bytes(architecture="falcon"), "has the architecture 'falcon'; only 'llama' can be converted"),
     ],
 )
@@ -126,9 +124,40 @@ def test_refusals(tmp_path: Path, content: bytes, sentence: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_the_header_tells_the_tensors(tmp_path: Path) -> None:
-    path = tmp_path / "file.gguf"
-    path.write_bytes(gguf_bytes(tensor_type=3))
-    header = read_header(path)
-    assert header.tensors == {"token_embd.weight": ("Q4_1", (32,))}
-    assert header.scalars == {"general.architecture": "llama"}
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"There is no file .*file\.gguf\."):
+        convert_gguf(tmp_path / "file.gguf", tmp_path, form="fp32", progress=silent)
+
+
+def test_a_large_model_is_written_in_several_files(
+    gguf_file: Path, original: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import mlx.core as mx
+
+    monkeypatch.setattr("inference.models.gguf_conversion._FILE_BYTES", 10_000)
+    convert_gguf(gguf_file, tmp_path, form="fp32", progress=silent)
+    files: list[Any] = [mx.load(str(file)) for file in sorted(tmp_path.glob("model*.safetensors"))]
+    assert len(files) > 2
+    assert sorted(name for weights in files for name in weights) == sorted(original)
+    assert verify_loadable(tmp_path).weights == "fp32"
+
+
+@pytest.mark.real_model
+@pytest.mark.timeout(600)
+def test_a_q4_k_m_file_answers(default_model: ModelEntry, blas_cache: Path, tmp_path: Path) -> None:
+    """The usual kind of file: Q4_K with some Q6_K, and norms in F32."""
+    path, recorder = tmp_path / "smollm2-q4_k_m.gguf", Recorder()
+    write_q4_k_m(default_model.path, path)
+    kinds = {tensor.tensor_type.name for tensor in GGUFReader(path).tensors}
+    assert {"Q4_K", "Q6_K", "F32"} <= kinds
+    entry = add_gguf(Registry(tmp_path / "data"), path)
+    assert (entry.name, entry.context_length) == ("smollm2-q4_k_m", default_model.context_length)
+    engine, tokenizer = open_model(entry, sink=recorder, options=MlxOptions(blas_cache=blas_cache))
+    engine.start()
+    try:
+        client = Client(engine, tokenizer, recorder)
+        asked = client.submit("Name three colors.", max_tokens=6)
+        recorder.wait(asked)
+    finally:
+        engine.close()
+    assert "Red" in recorder.text(asked)
