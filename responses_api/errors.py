@@ -35,17 +35,23 @@ parameter's path and headers. OpenAI's SDKs retry 409, 429 and 5xx by themselves
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import ClassVar, TypedDict
+from typing import ClassVar
+
+from typing_extensions import TypedDict
 
 
 class ErrorBody(TypedDict):
+    """What is wrong and how to mend it."""
+
     message: str
     type: str
     param: str | None
     code: str | None
 
 
-class ErrorEnvelope(TypedDict):
+class Error(TypedDict):
+    """The envelope of every error."""
+
     error: ErrorBody
 
 
@@ -83,7 +89,7 @@ class ApiError(Exception):
             self.code = code
         self.headers: dict[str, str] = {**self.default_headers, **(headers or {})}
 
-    def envelope(self) -> ErrorEnvelope:
+    def envelope(self) -> Error:
         """The JSON body of the answer."""
         return {"error": {"message": self.message, "type": self.type, "param": self.param, "code": self.code}}
 

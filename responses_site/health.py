@@ -3,6 +3,7 @@
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
+from responses_api.protocol.objects import Health
 from responses_api.selectors.models import live_fleet
 from responses_api.web.reading import read_only
 
@@ -10,7 +11,7 @@ from responses_api.web.reading import read_only
 @read_only
 def healthz(request: HttpRequest) -> JsonResponse:
     """The process answers."""
-    return JsonResponse({"status": "ok"})
+    return answer({"status": "ok"})
 
 
 @read_only
@@ -20,7 +21,12 @@ def readyz(request: HttpRequest) -> JsonResponse:
         connection.ensure_connection()
         models = len(live_fleet().offers)
     except DatabaseError:
-        return JsonResponse({"status": "unavailable", "reason": "The database can't be reached."}, status=503)
+        return answer({"status": "unavailable", "reason": "The database can't be reached."})
     if not models:
-        return JsonResponse({"status": "unavailable", "reason": "No worker has announced a model."}, status=503)
-    return JsonResponse({"status": "ok", "models": models})
+        return answer({"status": "unavailable", "reason": "No worker has announced a model."})
+    return answer({"status": "ok", "models": models})
+
+
+def answer(health: Health) -> JsonResponse:
+    """200, or 503 for what can't serve."""
+    return JsonResponse(health, status=200 if health["status"] == "ok" else 503)

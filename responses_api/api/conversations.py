@@ -6,7 +6,7 @@ from typing import Any
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.protocol import list_envelope, parse_list_query, refuse_query
+from responses_api.protocol import item_list, parse_list_query, refuse_query
 from responses_api.protocol.objects.conversation import deleted_conversation
 from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
@@ -83,7 +83,7 @@ class ConversationItemsView(ItemsEndpoint):
         query = parse_item_query(self.query)
         asked = parse_create_items(self.body.value())
         added = add_conversation_items(caller=self.caller, conversation_id=conversation_id, request=asked)
-        return Response(list_envelope(self.shown(added, include=query.include), has_more=False))
+        return Response(item_list(self.shown(added, include=query.include), has_more=False))
 
 
 class ConversationItemView(ItemsEndpoint):

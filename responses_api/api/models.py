@@ -3,7 +3,7 @@
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.protocol import model_list, model_object
+from responses_api.protocol import model_list
 from responses_api.selectors.models import get_model, list_models
 
 from .endpoint import Endpoint
@@ -13,11 +13,11 @@ class ModelsView(Endpoint):
     """What this server serves, aliases included."""
 
     def get(self, request: Request) -> Response:
-        return Response(model_list([model_object(name, **about) for name, about in list_models()]))
+        return Response(model_list(list_models()))
 
 
 class ModelView(Endpoint):
     """One model or alias."""
 
     def get(self, request: Request, name: str) -> Response:
-        return Response(model_object(name, **get_model(name)))
+        return Response(get_model(name))

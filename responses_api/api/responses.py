@@ -1,5 +1,6 @@
 """``/responses`` and what is below it. Views translate; services and selectors decide."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -10,6 +11,7 @@ from rest_framework.response import Response
 from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread
 from responses_api.protocol import deleted_response, parse_list_query, parse_retrieve_query, refuse_query
+from responses_api.protocol.objects.usage import input_tokens
 from responses_api.readers.answer_create import Create, create_job, running_response
 from responses_api.readers.request_body import RequestBody
 from responses_api.selectors.input_items import list_input_items
@@ -29,7 +31,7 @@ from .endpoint import Endpoint
 
 
 @async_to_sync
-async def whole_response(create: Create, *, caller: Caller, body: RequestBody) -> dict[str, Any]:
+async def whole_response(create: Create, *, caller: Caller, body: RequestBody) -> Mapping[str, Any]:
     """Run a request to its end. A client that leaves cancels this, and that cancels the job."""
     async with running_response(create, caller=caller, body=body) as follower:
         return await follower.result()
@@ -65,7 +67,7 @@ class InputTokensView(Endpoint):
     def post(self, request: Request) -> Response:
         connection.close()
         tokens = async_to_sync(count_input_tokens)(caller=self.caller, payload=self.body.value())
-        return Response({"object": "response.input_tokens", "input_tokens": tokens})
+        return Response(input_tokens(tokens))
 
 
 class ResponseView(Endpoint):

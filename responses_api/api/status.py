@@ -1,7 +1,5 @@
 """`GET /status` and `GET /metrics`: for people and for Prometheus. Both need a key where keys exist."""
 
-from typing import Any
-
 from django.conf import settings
 from django.http import HttpResponse
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
@@ -10,6 +8,7 @@ from rest_framework.response import Response
 
 from responses_api import counting
 from responses_api.models import Status
+from responses_api.protocol import objects
 from responses_api.selectors.server_status import ServerStatus, server_status
 from responses_api.services.processes.publish_counts import publish_counts
 
@@ -17,19 +16,8 @@ from .endpoint import Endpoint
 from .metrics import metrics_text
 
 DIALECTS = ["responses"]
-STORE_COUNTS = {
-    "hits": counting.STORE_HITS,
-    "misses": counting.STORE_MISSES,
-    "writes": counting.STORE_WRITES,
-    "evictions": counting.STORE_EVICTIONS,
-    "expiries": counting.STORE_EXPIRIES,
-    "refusals": counting.STORE_REFUSALS,
-}
-JOB_COUNTS = {
-    "recovered": counting.JOBS_RECOVERED.name,
-    # No other response is ever stored as cancelled.
-    "cancelled": counting.series(counting.GENERATIONS.name, status=Status.CANCELLED.value),
-}
+# No other response is ever stored as cancelled.
+CANCELLED = counting.series(counting.GENERATIONS.name, status=Status.CANCELLED.value)
 
 
 def current_status() -> ServerStatus:
@@ -53,8 +41,12 @@ class MetricsView(Endpoint):
         return HttpResponse(text, content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 
-def status_object(status: ServerStatus) -> dict[str, Any]:
+def status_object(status: ServerStatus) -> objects.ServerStatus:
     """The figures as JSON."""
+
+    def counted(series: str) -> int:
+        return int(status.counts.get(series, 0))
+
     return {
         "object": "server.status",
         "version": settings.RESPONSES_VERSION,
@@ -67,7 +59,8 @@ def status_object(status: ServerStatus) -> dict[str, Any]:
             "waiting": status.background_waiting,
             "events": status.events,
             "event_bytes": status.event_bytes,
-            **{name: int(status.counts.get(counted, 0)) for name, counted in JOB_COUNTS.items()},
+            "recovered": counted(counting.JOBS_RECOVERED.name),
+            "cancelled": counted(CANCELLED),
         },
         "readers": status.readers,
         "web_processes": status.web_processes,
@@ -91,6 +84,11 @@ def status_object(status: ServerStatus) -> dict[str, Any]:
         "store": {
             "entries": status.store_entries,
             "bytes": status.store_bytes,
-            **{name: int(status.counts.get(family.name, 0)) for name, family in STORE_COUNTS.items()},
+            "hits": counted(counting.STORE_HITS.name),
+            "misses": counted(counting.STORE_MISSES.name),
+            "writes": counted(counting.STORE_WRITES.name),
+            "evictions": counted(counting.STORE_EVICTIONS.name),
+            "expiries": counted(counting.STORE_EXPIRIES.name),
+            "refusals": counted(counting.STORE_REFUSALS.name),
         },
     }

@@ -2,7 +2,8 @@
 
 from django.urls import path
 
-from . import conversations, models, openapi, responses, status
+from . import conversations, models, responses, status
+from .openapi.view import OpenApiView
 
 endpoints = [
     ("responses", responses.ResponsesView),
@@ -17,7 +18,7 @@ endpoints = [
     ("conversations/<str:conversation_id>/items/<str:item_id>", conversations.ConversationItemView),
     ("status", status.StatusView),
     ("metrics", status.MetricsView),
-    ("openapi.json", openapi.OpenApiView),
+    ("openapi.json", OpenApiView),
     ("models", models.ModelsView),
     ("models/<path:name>", models.ModelView),
 ]

@@ -4,9 +4,10 @@ from responses_api.protocol.items.history import input_items, sent_ids, sent_ite
 from responses_api.protocol.items.input import item_prefix
 from responses_api.protocol.items.pairing import check_tool_pairs, references
 from responses_api.protocol.json.values import check_wire_value
-from responses_api.protocol.objects.lists import list_envelope
+from responses_api.protocol.objects.lists import item_list
 from responses_api.protocol.objects.model import model_list, model_object
-from responses_api.protocol.objects.response import ResponseStatus, deleted_response, initial_response, usage
+from responses_api.protocol.objects.response import ResponseStatus, deleted_response, initial_response
+from responses_api.protocol.objects.usage import usage
 from responses_api.protocol.requests.create import CreateResponse, parse_create
 from responses_api.protocol.requests.queries import (
     ListQuery,
@@ -26,8 +27,8 @@ __all__ = [
     "deleted_response",
     "initial_response",
     "input_items",
+    "item_list",
     "item_prefix",
-    "list_envelope",
     "model_list",
     "model_object",
     "parse_create",

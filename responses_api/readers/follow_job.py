@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from typing import Any
 
 import orjson
 import structlog
@@ -18,6 +17,7 @@ from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread, in_database_thread, in_reading_thread
 from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
+from responses_api.protocol import objects
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response, get_response
 from responses_api.services.admission.create_response import new_response_id
@@ -150,10 +150,11 @@ class JobReader:
             if not page.events:
                 return
 
-    def _end_without_log(self, stored: dict[str, Any] | None) -> list[EncodedEvent]:
+    def _end_without_log(self, stored: objects.Response | None) -> list[EncodedEvent]:
         """The end of a job whose log has gone while it was read: as it ended, or that it was deleted."""
         if stored is None:
-            created = {**orjson.loads(self._body), "output": []}
+            body: objects.Response = orjson.loads(self._body)
+            created: objects.Response = {**body, "output": []}
             events = failure_events(created, sequence_number=self._next, message=GONE)
         else:
             events = terminal_events(stored, sequence_number=self._next)

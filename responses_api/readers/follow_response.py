@@ -1,6 +1,6 @@
 """The one reader of a running response, shared by JSON waiters and streams."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -108,7 +108,7 @@ class Follower:
             if batch.last:
                 return
 
-    async def result(self) -> dict[str, Any]:
+    async def result(self) -> Mapping[str, Any]:
         """Wait for the end; the final response object. Raises :class:`ServerError` when the generation failed."""
         while True:
             try:

@@ -14,7 +14,7 @@ from responses_api.errors import InvalidRequest, NotFound, shown
 from responses_api.ids import is_client_id
 from responses_api.models import Conversation, Response
 from responses_api.models.store.response import ACTIVE
-from responses_api.protocol import ListQuery
+from responses_api.protocol import ListQuery, objects
 from responses_api.protocol.objects.conversation import conversation_object
 
 from .history import ANCESTRY
@@ -66,14 +66,14 @@ def conversation_not_found(conversation_id: str, *, param: str | None = None) ->
     )
 
 
-def wire_conversation(row: Conversation) -> dict[str, Any]:
+def wire_conversation(row: Conversation) -> objects.Conversation:
     """The conversation object as clients see it."""
     return conversation_object(row.public_id, created_at=int(row.created_at.timestamp()), metadata=row.metadata)
 
 
 def list_conversation_items(
     *, caller: Caller, conversation_id: str, query: ListQuery, take: Take = unbounded
-) -> dict[str, Any]:
+) -> objects.ItemList:
     """One page of a conversation's items, generated ones included. ``take`` is told of its bytes before."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
     places = history_places(row.turn_id, query=query, after=query.after, limit=query.limit + 1)

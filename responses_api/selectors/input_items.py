@@ -1,18 +1,17 @@
 """``GET /responses/{id}/input_items``."""
 
-from typing import Any
-
 import orjson
 
 from responses_api.models import Response
 from responses_api.protocol import ListQuery, parse_create, sent_ids, sent_items
 from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol.objects import ItemList
 
 from .history import used_ids
 from .item_pages import Place, Take, history_places, item_page, unbounded
 
 
-def list_input_items(row: Response, *, query: ListQuery, take: Take = unbounded) -> dict[str, Any]:
+def list_input_items(row: Response, *, query: ListQuery, take: Take = unbounded) -> ItemList:
     """One page of a response's whole input history, without its own output. ``take`` is told of its bytes before."""
     if row.is_active:
         return item_page(running_places(row, query), query=query, take=take)

@@ -10,7 +10,8 @@ from typing import Any
 from django.db import connection
 
 from responses_api.errors import InvalidValue
-from responses_api.protocol import ListQuery, list_envelope
+from responses_api.protocol import ListQuery, item_list
+from responses_api.protocol.objects import ItemList
 
 from .history import ANCESTRY, items_by_key
 
@@ -78,7 +79,7 @@ def history_places(
         return [Place(size, key) for key, size in cursor.fetchall()]
 
 
-def item_page(places: Sequence[Place], *, query: ListQuery, take: Take) -> dict[str, Any]:
+def item_page(places: Sequence[Place], *, query: ListQuery, take: Take) -> ItemList:
     """The list of the first of these places, of which there is one more than were asked for if there are more.
 
     ``take`` is told of the bytes before the items are loaded, and raises when there is no room for them.
@@ -87,7 +88,7 @@ def item_page(places: Sequence[Place], *, query: ListQuery, take: Take) -> dict[
     take(sum(place.size for place in kept))
     stored = iter(items_by_key([place.key for place in kept if place.item is None]))
     items = [next(stored) if place.item is None else place.item for place in kept]
-    return list_envelope(items, has_more=len(places) > len(kept))
+    return item_list(items, has_more=len(places) > len(kept))
 
 
 def first_places(places: Sequence[Place], *, limit: int) -> list[Place]:

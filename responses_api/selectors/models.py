@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from responses_api.errors import ModelNotFound, Overloaded
 from responses_api.models import Process, ServedModel
+from responses_api.protocol.objects.model import Model, model_object
 
 CACHE_SECONDS = 1.0
 OWNER = "mlx-responses"
@@ -119,18 +120,18 @@ def resolve_model(name: str | None) -> Offer:
     raise ModelNotFound.for_name(wanted)
 
 
-def list_models() -> list[tuple[str, dict[str, Any]]]:
-    """Every name a request may use, with what the catalogue says of it: models first, each followed by its aliases."""
-    found = []
-    for offer in live_fleet().offers:
-        about = {"created": offer.created, "owned_by": OWNER}
-        found += [(name, about) for name in (offer.name, *offer.aliases)]
-    return found
+def list_models() -> list[Model]:
+    """The catalogue: every name that a request may use. Models come first, each followed by its aliases."""
+    return [_model(name, offer) for offer in live_fleet().offers for name in (offer.name, *offer.aliases)]
 
 
-def get_model(name: str) -> dict[str, Any]:
+def get_model(name: str) -> Model:
     """The catalogue's entry for a name. Raises :class:`ModelNotFound`."""
     offer = live_fleet().find(name)
     if offer is None:
         raise ModelNotFound.for_name(name)
-    return {"created": offer.created, "owned_by": OWNER}
+    return _model(name, offer)
+
+
+def _model(name: str, offer: Offer) -> Model:
+    return model_object(name, created=offer.created, owned_by=OWNER)

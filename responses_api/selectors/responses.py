@@ -1,6 +1,6 @@
 """Stored responses, always those that the caller may see."""
 
-from typing import Any
+from typing import cast
 
 from django.conf import settings
 from django.db.models import Q
@@ -11,6 +11,7 @@ from responses_api.errors import InvalidRequest, NotFound, PreviousResponseNotFo
 from responses_api.ids import is_client_id
 from responses_api.models import Response, Status
 from responses_api.models.store.response import ACTIVE
+from responses_api.protocol import ResponseStatus, objects
 
 from .history import output_items
 
@@ -65,12 +66,13 @@ def in_progress(row: Response, *, param: str | None = None) -> ResponseInProgres
     return ResponseInProgress.for_status(row.public_id, status, background=row.background, param=param)
 
 
-def ended_response(public_id: str) -> dict[str, Any] | None:
+def ended_response(public_id: str) -> objects.Response | None:
     """The object of a response that has ended and is stored, for the reader that asked for it; else ``None``."""
     row = Response.objects.filter(public_id=public_id).exclude(status__in=ACTIVE).first()
     return None if row is None else wire_response(row)
 
 
-def wire_response(row: Response) -> dict[str, Any]:
+def wire_response(row: Response) -> objects.Response:
     """The response object as clients see it; of one that runs, without what it has generated so far."""
-    return {**row.body_dict(), "status": row.status, "output": output_items(row.turn_id)}
+    body = row.body_dict()
+    return {**body, "status": cast("ResponseStatus", row.status), "output": output_items(row.turn_id)}

@@ -3,7 +3,7 @@
 from responses_api.streaming.answer_writer import AnswerWriter
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.compaction import CompactionBuilder
-from responses_api.streaming.events import EncodedEvent, Event, Fault, IncompleteReason, Outcome
+from responses_api.streaming.events import EncodedEvent, Event, IncompleteReason, Outcome
 from responses_api.streaming.failure import SeenStream, failure_events, terminal_events
 from responses_api.streaming.sse import DONE, PING, encode, encode_event, frame
 
@@ -14,7 +14,6 @@ __all__ = [
     "CompactionBuilder",
     "EncodedEvent",
     "Event",
-    "Fault",
     "IncompleteReason",
     "Outcome",
     "ResponseBuilder",

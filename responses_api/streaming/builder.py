@@ -20,7 +20,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from responses_api.ids import Prefix
-from responses_api.streaming.events import Event, Fault, IncompleteReason, ItemEnd, Logprob, OpenItem, Outcome, Phase
+from responses_api.protocol.objects.items import GeneratedCompaction, Logprob, Phase
+from responses_api.protocol.objects.response import Response, ResponseError
+from responses_api.protocol.objects.usage import Usage
+from responses_api.streaming.events import Event, IncompleteReason, ItemEnd, OpenItem, Outcome
 from responses_api.streaming.item_events import ItemEvents
 from responses_api.streaming.json_copy import json_copy
 from responses_api.streaming.message_item import MessageItem
@@ -42,23 +45,24 @@ class ResponseBuilder:
 
     def __init__(
         self,
-        base: Mapping[str, Any],
+        base: Response,
         *,
         queued: bool = False,
         answers: bool = True,
         seal: Callable[[str], str] | None = None,
-        output: Sequence[Mapping[str, Any]] = (),
+        output: Sequence[dict[str, Any]] = (),
     ) -> None:
-        self._response = {**json_copy(dict(base)), "status": "queued" if queued else "in_progress", "output": []}
+        copy: Response = json_copy(base)
+        self._response: Response = {**copy, "status": "queued" if queued else "in_progress", "output": []}
         self._queued = queued
         self._answers = answers
         self._seal = seal
         self._next_number = 0
-        self._output: list[dict[str, Any]] = [json_copy(dict(item)) for item in output]
+        self._output: list[dict[str, Any]] = json_copy(list(output))
         self._open_item: OpenItem | None = None
         self._early_logprobs: list[Logprob] = []
         self._ended = False
-        self._before_end: tuple[int, dict[str, Any], OpenItem | None] = (0, {}, None)
+        self._before_end: tuple[int, Response, OpenItem | None] = (0, self._response, None)
 
     def start(self) -> list[Event]:
         """The events up to `response.in_progress`."""
@@ -81,13 +85,17 @@ class ResponseBuilder:
         self._check_running()
         events = self._close_item(cut=False) + (self._announcement(*tokens) if tokens is not None else [])
         place = self._item_events("cmp_")
-        item = {"id": place.item_id, "type": "compaction", "encrypted_content": encrypted_content}
-        self._output.append(item)
+        item: GeneratedCompaction = {
+            "id": place.item_id,
+            "type": "compaction",
+            "encrypted_content": encrypted_content,
+        }
+        self._output.append({**item})
         return [
             *events,
             place.added({**item, "encrypted_content": ""}),
             place.event("response.compaction.compacting"),
-            place.done({**item}),
+            place.done(item.copy()),
         ]
 
     def _announcement(self, before: int, after: int) -> list[Event]:
@@ -149,10 +157,10 @@ class ResponseBuilder:
         self,
         outcome: Outcome,
         *,
-        usage: Mapping[str, Any] | None = None,
+        usage: Usage | None = None,
         completed_at: int | None = None,
         reason: IncompleteReason = "max_output_tokens",
-        error: Fault | None = None,
+        error: ResponseError | None = None,
     ) -> list[Event]:
         """Close what is open and end the stream.
 
@@ -163,15 +171,15 @@ class ResponseBuilder:
         self._check_running()
         if outcome == "failed" and error is None:
             raise ValueError("A failed response needs an error.")
-        self._before_end = (self._next_number, dict(self._response), self._open_item)
+        self._before_end = (self._next_number, self._response.copy(), self._open_item)
         events = self._close_item(cut=outcome != "completed" or isinstance(self._open_item, ToolCallItem))
         if outcome == "completed" and self._answers and not any(item["type"] in ANSWERS for item in self._output):
             events += self._open(MessageItem(self._item_events("msg_", in_part=True))) + self._close_item(cut=False)
-        self._response |= {"status": outcome, "usage": json_copy(dict(usage)) if usage is not None else None}
+        self._response |= {"status": outcome, "usage": json_copy(usage)}
         self._ended = True
         return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
 
-    def fail_instead(self, error: Fault, *, usage: Mapping[str, Any] | None = None) -> list[Event]:
+    def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
         """Another end than `finish` has given, which can't be stored and was not told.
 
         What was open ends as cut, and the output stays empty, for nothing of it is kept.
@@ -181,24 +189,25 @@ class ResponseBuilder:
         self._next_number, response, item = self._before_end
         events = item.close("incomplete") if item is not None else []
         self._output = []
-        self._response = response | {"status": "failed", "usage": json_copy(dict(usage)) if usage is not None else None}
+        self._response = {**response, "status": "failed", "usage": json_copy(usage)}
         return events + self._ending("failed", completed_at=None, reason="max_output_tokens", error=error)
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> Response:
         """The object as it would be stored if the stream stopped now: a value of its own."""
         output = json_copy(self._output)
         if self._open_item is not None:
-            output.append(self._open_item.as_item("incomplete"))
-        return {**json_copy(self._response), "output": output}
+            output.append(json_copy(self._open_item.as_item("incomplete")))
+        response: Response = json_copy(self._response)
+        return {**response, "output": output}
 
     def _ending(
-        self, outcome: Outcome, *, completed_at: int | None, reason: IncompleteReason, error: Fault | None
+        self, outcome: Outcome, *, completed_at: int | None, reason: IncompleteReason, error: ResponseError | None
     ) -> list[Event]:
         if outcome == "cancelled":
             return [self._number("error", **CANCELLED, param=None)]
         if error is not None and outcome == "failed":
-            self._response["error"] = {"code": error["code"], "message": error["message"]}
-            return [self._number("error", **self._response["error"], param=None), self._lifecycle("response.failed")]
+            self._response["error"] = error
+            return [self._number("error", **error, param=None), self._lifecycle("response.failed")]
         if outcome == "incomplete":
             self._response["incomplete_details"] = {"reason": reason}
         else:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from responses_api.streaming.events import Event, Fault, Outcome
+from responses_api.protocol.objects import ResponseError, Usage
+from responses_api.streaming.events import Event, Outcome
 
 
 class CompactionBuilder:
     """`base` is the whole answer but for its usage."""
 
     def __init__(self, base: Mapping[str, Any]) -> None:
-        self._answer = dict(base)
+        self._answer = base
         self._status: Outcome = "completed"
 
     def start(self) -> list[Event]:
@@ -20,17 +21,17 @@ class CompactionBuilder:
         return []
 
     def finish(
-        self, outcome: Outcome, *, usage: Mapping[str, Any], error: Fault, completed_at: int | None = None
+        self, outcome: Outcome, *, usage: Usage | None, error: ResponseError, completed_at: int | None = None
     ) -> list[Event]:
         """The one event: the answer, or why there is none."""
         self._status = outcome
         if outcome == "completed":
-            return [_event("response.compacted", {**self._answer, "usage": dict(usage)})]
+            return [_event("response.compacted", {**self._answer, "usage": usage})]
         return [_event("response.failed", {"status": "failed", "error": dict(error)})]
 
-    def fail_instead(self, error: Fault, *, usage: Mapping[str, Any] | None = None) -> list[Event]:
+    def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
         """Why there is no answer, though there was to be one."""
-        return self.finish("failed", usage=usage or {}, error=error)
+        return self.finish("failed", usage=usage, error=error)
 
     def snapshot(self) -> dict[str, Any]:
         """What is kept: how it ended, and nothing of the content."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, TypedDict
+from typing import Any, Literal, Protocol
 
 Event = dict[str, Any]
 EncodedEvent = tuple[str, str]
@@ -11,16 +11,6 @@ EncodedEvent = tuple[str, str]
 Outcome = Literal["completed", "incomplete", "failed", "cancelled"]
 ItemEnd = Literal["completed", "incomplete"]
 IncompleteReason = Literal["max_output_tokens", "content_filter"]
-Phase = Literal["commentary", "final_answer"]
-Logprob = Mapping[str, Any]
-"""A token's log-probability in wire form: `token`, `logprob`, `bytes`, `top_logprobs`."""
-
-
-class Fault(TypedDict):
-    """Why a response failed, in codes that OpenAI's SDK knows, and one sentence that shows no internals."""
-
-    code: Literal["server_error", "rate_limit_exceeded", "invalid_prompt"]
-    message: str
 
 
 class NumberEvent(Protocol):
@@ -40,6 +30,6 @@ class OpenItem(Protocol):
         """The events up to `response.output_item.done`."""
         ...
 
-    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+    def as_item(self, end: ItemEnd) -> Mapping[str, Any]:
         """The item as it would be stored if it ended so now: a value of its own."""
         ...

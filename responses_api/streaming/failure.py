@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
+from responses_api.protocol.objects import Response, ResponseError
 from responses_api.streaming.builder import CANCELLED, ResponseBuilder
-from responses_api.streaming.events import EncodedEvent, Event, Fault
+from responses_api.streaming.events import EncodedEvent, Event
 
 DELTAS = (
     "response.output_text.delta",
@@ -18,25 +19,26 @@ DELTAS = (
 )
 
 
-def failure_events(created: Mapping[str, Any], *, sequence_number: int, message: str) -> list[Event]:
+def failure_events(created: Response, *, sequence_number: int, message: str) -> list[Event]:
     """The `error` event and `response.failed`, for the response object of `response.created`.
 
     `sequence_number` is the first one that the reader has not seen. The output stays empty, as nothing of it is stored.
     """
-    fault = {"code": "server_error", "message": message}
-    failed = {**created, "status": "failed", "error": fault}
+    fault: ResponseError = {"code": "server_error", "message": message}
+    failed: Response = {**created, "status": "failed", "error": fault}
     return [
         {"type": "error", "sequence_number": sequence_number, **fault, "param": None},
         {"type": "response.failed", "sequence_number": sequence_number + 1, "response": failed},
     ]
 
 
-def terminal_events(response: Mapping[str, Any], *, sequence_number: int) -> list[Event]:
+def terminal_events(response: Response, *, sequence_number: int) -> list[Event]:
     """The last events of the stream of a response that has ended, from the object alone."""
     if response["status"] == "failed":
-        fault = {**response["error"], "param": None}
+        error = response["error"]
+        assert error is not None
         return [
-            {"type": "error", "sequence_number": sequence_number, **fault},
+            {"type": "error", "sequence_number": sequence_number, **error, "param": None},
             {"type": "response.failed", "sequence_number": sequence_number + 1, "response": dict(response)},
         ]
     if response["status"] == "cancelled":
@@ -49,7 +51,7 @@ class SeenStream:
 
     def __init__(self) -> None:
         self._count = 0
-        self._created: Mapping[str, Any] | None = None
+        self._created: Response | None = None
         self._output: list[dict[str, Any]] = []
         self._open: dict[str, Any] | None = None
         self._deltas: list[str] = []
@@ -84,7 +86,7 @@ class SeenStream:
         builder = ResponseBuilder(self._created, output=self._output)
         builder.start()
         self._write_open_item(builder)
-        fault: Fault = {"code": "server_error", "message": message}
+        fault: ResponseError = {"code": "server_error", "message": message}
         events = builder.finish("failed", error=fault)
         return [{**event, "sequence_number": number} for number, event in enumerate(events, start=self._count)]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from responses_api.ids import Prefix, derived_id
@@ -35,10 +36,10 @@ class ItemEvents:
         """An id of this item, of another kind than its own."""
         return derived_id(prefix, self._response_id, self._output_index)
 
-    def added(self, item: dict[str, Any]) -> Event:
+    def added(self, item: Mapping[str, Any]) -> Event:
         return self._number("response.output_item.added", output_index=self._output_index, item=item)
 
-    def done(self, item: dict[str, Any]) -> Event:
+    def done(self, item: Mapping[str, Any]) -> Event:
         return self._number("response.output_item.done", output_index=self._output_index, item=item)
 
     def delta(self, type: str, delta: str, **fields: Any) -> Event:

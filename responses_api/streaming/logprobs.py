@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from inference.calls import Span
 from inference.types import TokenLogprob
+from responses_api.protocol.objects import items as objects
+from responses_api.protocol.objects.items import Logprob
 
 
 class LogprobAligner:
@@ -37,16 +38,16 @@ class LogprobAligner:
                 self._bytes += 1
                 self._starts += [self._bytes] * bool(letters)
 
-    def take(self, spans: Iterable[Span]) -> list[dict[str, Any]]:
+    def take(self, spans: Iterable[Span]) -> list[Logprob]:
         """The entries, in wire form, of the tokens that spell these parts of the answer."""
-        entries: list[dict[str, Any]] = []
+        entries: list[Logprob] = []
         for first, end in spans:
             if end < len(self._starts):
                 entries += self._entries(self._starts[first], self._starts[end])
         return entries
 
-    def _entries(self, first: int, end: int) -> list[dict[str, Any]]:
-        entries = []
+    def _entries(self, first: int, end: int) -> list[Logprob]:
+        entries: list[Logprob] = []
         while self._next < len(self._tokens):
             start, token = self._tokens[self._next]
             stop = start + len(token.token)
@@ -59,13 +60,13 @@ class LogprobAligner:
         return entries
 
 
-def _wire(part: bytes, token: TokenLogprob) -> dict[str, Any]:
+def _wire(part: bytes, token: TokenLogprob) -> Logprob:
     return {**_entry(part, token.logprob), "top_logprobs": _top(token.top)}
 
 
-def _top(top: Sequence[tuple[bytes, float]]) -> list[dict[str, Any]]:
+def _top(top: Sequence[tuple[bytes, float]]) -> list[objects.TokenLogprob]:
     return [_entry(other, logprob) for other, logprob in top]
 
 
-def _entry(token: bytes, logprob: float) -> dict[str, Any]:
+def _entry(token: bytes, logprob: float) -> objects.TokenLogprob:
     return {"token": token.decode(errors="replace"), "bytes": list(token), "logprob": logprob}

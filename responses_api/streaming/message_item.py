@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from responses_api.streaming.events import Event, ItemEnd, Logprob, Phase
+from responses_api.protocol.objects.items import GeneratedMessage, GeneratedStatus, Logprob, OutputText, Phase
+from responses_api.streaming.events import Event, ItemEnd
 from responses_api.streaming.item_events import ItemEvents
 from responses_api.streaming.json_copy import json_copy
 
@@ -16,7 +16,7 @@ class MessageItem:
     def __init__(self, events: ItemEvents, *, phase: Phase | None = None) -> None:
         self.phase = phase
         self._events = events
-        self._logprobs: list[dict[str, Any]] = []
+        self._logprobs: list[Logprob] = []
 
     def open(self) -> list[Event]:
         return [
@@ -25,7 +25,7 @@ class MessageItem:
         ]
 
     def text(self, delta: str, logprobs: Sequence[Logprob] = ()) -> Event:
-        entries = json_copy([dict(entry) for entry in logprobs]) if logprobs else []
+        entries: list[Logprob] = json_copy(list(logprobs)) if logprobs else []
         self._logprobs += entries
         return self._events.delta("response.output_text.delta", delta, logprobs=json_copy(entries) if entries else [])
 
@@ -37,11 +37,11 @@ class MessageItem:
             self._events.done(self.as_item(end)),
         ]
 
-    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+    def as_item(self, end: ItemEnd) -> GeneratedMessage:
         return self._item(end, [self._part()])
 
-    def _item(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-        item = {
+    def _item(self, status: GeneratedStatus, content: list[OutputText]) -> GeneratedMessage:
+        item: GeneratedMessage = {
             "id": self._events.item_id,
             "type": "message",
             "status": status,
@@ -50,6 +50,6 @@ class MessageItem:
         }
         return item if self.phase is None else {**item, "phase": self.phase}
 
-    def _part(self) -> dict[str, Any]:
+    def _part(self) -> OutputText:
         logprobs = json_copy(self._logprobs)
         return {"type": "output_text", "text": self._events.text, "annotations": [], "logprobs": logprobs}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from responses_api.protocol.objects.items import GeneratedReasoning, GeneratedStatus, ReasoningText
 from responses_api.streaming.events import Event, ItemEnd
 from responses_api.streaming.item_events import ItemEvents
 
@@ -36,14 +36,14 @@ class ReasoningItem:
             self._events.done(self.as_item(end)),
         ]
 
-    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+    def as_item(self, end: ItemEnd) -> GeneratedReasoning:
         text = self._events.text
         item = self._item(end, [_part(text)])
         return item if self._seal is None else {**item, "encrypted_content": self._seal(text)}
 
-    def _item(self, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
+    def _item(self, status: GeneratedStatus, content: list[ReasoningText]) -> GeneratedReasoning:
         return {"id": self._events.item_id, "type": "reasoning", "status": status, "summary": [], "content": content}
 
 
-def _part(text: str) -> dict[str, Any]:
+def _part(text: str) -> ReasoningText:
     return {"type": "reasoning_text", "text": text}

@@ -5,11 +5,12 @@ Whoever ends a job that no worker holds has neither its model nor its tokens, bu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
+from responses_api.protocol.objects import Response
+from responses_api.protocol.objects.items import Phase
 from responses_api.streaming.builder import ResponseBuilder
-from responses_api.streaming.events import Event, Phase
+from responses_api.streaming.events import Event
 
 CALLS = ("function_call", "custom_tool_call")
 
@@ -19,7 +20,7 @@ class NotReplayable(Exception):
 
 
 def replayed_builder(
-    base: Mapping[str, Any], events: Sequence[Event], *, seal: Callable[[str], str] | None = None
+    base: Response, events: Sequence[Event], *, seal: Callable[[str], str] | None = None
 ) -> ResponseBuilder:
     """The builder that has made these events of a job's stream. Raises :class:`NotReplayable` when it would not."""
     builder = ResponseBuilder(base, queued=True, seal=seal)

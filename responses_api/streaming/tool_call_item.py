@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from responses_api.ids import Prefix
+from responses_api.protocol.objects.items import (
+    GeneratedCall,
+    GeneratedCustomCall,
+    GeneratedFunctionCall,
+    GeneratedStatus,
+)
 from responses_api.streaming.events import Event, ItemEnd
 from responses_api.streaming.item_events import ItemEvents
 
@@ -49,9 +55,9 @@ class ToolCallItem:
     def __init__(self, events: ItemEvents, *, kind: CallKind, name: str, namespace: str | None) -> None:
         self._events = events
         self._kind = kind
-        self._call = {"call_id": events.derived_id("call_"), "name": name}
-        if namespace is not None:
-            self._call["namespace"] = namespace
+        self._call_id = events.derived_id("call_")
+        self._name = name
+        self._namespace = namespace
 
     def open(self) -> list[Event]:
         return [self._events.added(self._item("in_progress"))]
@@ -68,9 +74,19 @@ class ToolCallItem:
             events.append(self._events.event(f"{self._kind.events}.done", **done))
         return [*events, self._events.done(self.as_item(end))]
 
-    def as_item(self, end: ItemEnd) -> dict[str, Any]:
+    def as_item(self, end: ItemEnd) -> GeneratedFunctionCall | GeneratedCustomCall:
         return self._item(end)
 
-    def _item(self, status: str) -> dict[str, Any]:
-        about = {"id": self._events.item_id, "type": self._kind.type, "status": status}
-        return {**about, **self._call, self._kind.field: self._events.text}
+    def _item(self, status: GeneratedStatus) -> GeneratedFunctionCall | GeneratedCustomCall:
+        call: GeneratedCall = {
+            "id": self._events.item_id,
+            "type": self._kind.type,
+            "status": status,
+            "call_id": self._call_id,
+            "name": self._name,
+        }
+        if self._namespace is not None:
+            call["namespace"] = self._namespace
+        if self._kind is CUSTOM:
+            return {**call, "input": self._events.text}
+        return {**call, "arguments": self._events.text}

@@ -9,7 +9,7 @@ from django.shortcuts import render
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from responses_api.api.openapi import served_document
+from responses_api.api.openapi.view import served_document
 
 from .reading import read_only
 

@@ -14,7 +14,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from responses_api import errors
 from responses_api.api import urls
-from responses_api.api.openapi import openapi_document
+from responses_api.api.openapi.document import openapi_document
 from responses_api.errors import InvalidRequest
 from responses_api.protocol import initial_response, parse_create
 from responses_api.services.accounts.authenticate import default_project

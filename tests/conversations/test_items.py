@@ -10,6 +10,7 @@ from responses_api.caller import Caller
 from responses_api.errors import ApiError, InvalidValue, MissingParameter, NotFound
 from responses_api.models import Conversation, Item, Project, Turn, TurnItem
 from responses_api.protocol import parse_list_query
+from responses_api.protocol.objects import ItemList
 from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
     parse_create_items,
@@ -55,7 +56,7 @@ def add(caller: Caller, conversation_id: str, *items: dict[str, Any]) -> list[st
     return [item["id"] for item in added]
 
 
-def page(caller: Caller, conversation_id: str, **arguments: Any) -> dict[str, Any]:
+def page(caller: Caller, conversation_id: str, **arguments: Any) -> ItemList:
     """A page of items."""
     query = parse_list_query([(name, str(value)) for name, value in arguments.items()])
     return list_conversation_items(caller=caller, conversation_id=conversation_id, query=query)

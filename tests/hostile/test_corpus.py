@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from responses_api.api.openapi import openapi_document
+from responses_api.api.openapi.document import openapi_document
 from responses_api.errors import ApiError
 from responses_api.protocol import parse_create
 

@@ -11,7 +11,7 @@ from responses_api.protocol import (
     deleted_response,
     initial_response,
     input_items,
-    list_envelope,
+    item_list,
     model_list,
     model_object,
     parse_create,
@@ -24,9 +24,10 @@ USAGE = usage(input_tokens=12, output_tokens=5, cached_tokens=8, cache_write_tok
 
 def response(**body: Any) -> dict[str, Any]:
     request = parse_create({"input": "hi", **body})
-    return initial_response(
+    made = initial_response(
         request, id=new_id("resp_"), created_at=1_700_000_000, model="m", temperature=0.7, top_p=0.9, store=True
     )
+    return dict(made)
 
 
 def test_every_field_of_openai_and_open_responses_is_there() -> None:
@@ -91,11 +92,11 @@ def test_usage_adds_up_and_has_its_details() -> None:
 
 def test_lists_name_their_ends() -> None:
     items = input_items(parse_create({"input": [{"role": "user", "content": c} for c in "abc"]}), new_id=new_id)
-    page = list_envelope(items, has_more=True)
+    page = item_list(items, has_more=True)
     assert ResponseItemList.model_validate(page).first_id == items[0]["id"]
     assert (page["last_id"], page["has_more"], page["object"]) == (items[-1]["id"], True, "list")
     empty: dict[str, Any] = {"object": "list", "data": [], "first_id": None, "last_id": None, "has_more": False}
-    assert list_envelope([], has_more=False) == empty
+    assert item_list([], has_more=False) == empty
 
 
 def test_models_and_deletions_have_openais_shape() -> None:

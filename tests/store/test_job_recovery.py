@@ -95,7 +95,7 @@ def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) ->
         assert recover_background_jobs() == (loss < 4)
     ended = Response.objects.get(pk=row.pk)
     assert ended.status == "failed"
-    final = wire_response(ended)
+    final: Any = wire_response(ended)
     assert final["error"]["code"] == "server_error"
     events = decoded_events(all_batches(row.pk))
     check_grammar(events)
@@ -138,7 +138,7 @@ def test_what_waits_longer_than_it_may_fails(someone: Conversationalist, setting
     assert Response.objects.get().status in ACTIVE
     Response.objects.update(created_at=Now() - timedelta(seconds=61))
     recover_background_jobs()
-    final = wire_response(Response.objects.get(pk=row.pk))
+    final: Any = wire_response(Response.objects.get(pk=row.pk))
     assert (final["status"], final["error"]["code"]) == ("failed", "server_error")
     assert "longer than this server allows" in final["error"]["message"]
 

@@ -311,7 +311,7 @@ def test_what_becomes_too_large_is_kept_as_failed(someone: Conversationalist, se
     conversation_id = new_conversation(someone, "before")
     running = someone.begin("go", conversation=conversation_id)
     too_large(running)
-    body = wire_response(get_response(caller=someone.caller, response_id=running.row.public_id))
+    body: Any = wire_response(get_response(caller=someone.caller, response_id=running.row.public_id))
     assert (body["status"], body["output"], body["error"]["code"]) == ("failed", [], "server_error")
     with pytest.raises(InvalidRequest, match="failed"):
         get_previous(caller=someone.caller, response_id=running.row.public_id)

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from responses_api.protocol.objects.items import Logprob, Phase
 from responses_api.streaming import Event, Outcome, ResponseBuilder
-from responses_api.streaming.events import Phase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Text:
     delta: str
     phase: Phase | None = None
-    logprobs: tuple[dict[str, Any], ...] = ()
+    logprobs: tuple[Logprob, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list
 def expected_output(steps: Steps, outcome: Outcome) -> list[dict[str, Any]]:
     """The output that the steps have to become, without ids and with each text under `text`."""
     output: list[dict[str, Any]] = []
-    early: list[dict[str, Any]] = []
+    early: list[Logprob] = []
     for step in steps:
         if isinstance(step, Call):
             text, status = "".join(step.deltas), "incomplete" if step.end == "cut" else "completed"

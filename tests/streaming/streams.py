@@ -1,6 +1,7 @@
 """What every stream has to satisfy, whoever made it: OpenAI's types, OpenAI's accumulator, the grammar of events."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from openai import omit
@@ -169,7 +170,7 @@ def check_open_responses(events: Events) -> None:
         assert open_responses_faults(name + "StreamingEvent", typed) == []
 
 
-def open_responses_object(response: dict[str, Any]) -> dict[str, Any]:
+def open_responses_object(response: Mapping[str, Any]) -> dict[str, Any]:
     """A Response object, its items as Open Responses types them."""
     return {**response, "output": open_responses_items(response["output"])}
 

@@ -5,14 +5,15 @@ from typing import Any
 import pytest
 
 from responses_api.ids import derived_id
+from responses_api.protocol.objects.items import Logprob, TokenLogprob
 from responses_api.streaming import Event, Outcome, ResponseBuilder
 from tests.streaming.steps import Call, Reasoning, Step, Text
 from tests.streaming.test_builder_properties import base, build, finish, seal, texts
 
 
-def token(text: str) -> dict[str, Any]:
-    entry = {"token": text, "logprob": -0.5, "bytes": list(text.encode())}
-    return {**entry, "top_logprobs": [dict(entry)]}
+def token(text: str) -> Logprob:
+    entry: TokenLogprob = {"token": text, "logprob": -0.5, "bytes": list(text.encode())}
+    return {**entry, "top_logprobs": [entry.copy()]}
 
 
 def items(*steps: Step, outcome: Outcome = "completed", sealed: bool = False) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from responses_api.protocol import initial_response, parse_create, usage
+from responses_api.protocol.objects import Response
 from responses_api.streaming import Event, Outcome, ResponseBuilder
 from tests.protocol.references import open_responses_faults
 from tests.streaming.steps import STEPS, Steps, Text, expected_output, take, told
@@ -23,7 +24,7 @@ OUTCOMES: st.SearchStrategy[Outcome] = st.sampled_from(["completed", "incomplete
 USAGE = usage(input_tokens=9, output_tokens=3, cached_tokens=4, cache_write_tokens=5)
 
 
-def base() -> dict[str, Any]:
+def base() -> Response:
     request = parse_create({"input": "hi", "instructions": "Be brief.", "metadata": {"a": "b"}})
     return initial_response(
         request, id="resp_1", created_at=1_700_000_000, model="m", temperature=1.0, top_p=1.0, store=True
@@ -47,7 +48,7 @@ def build(
     queued: bool = False,
     compaction: tuple[int, int] | Literal[False] | None = False,
     sealed: bool = False,
-) -> tuple[Events, dict[str, Any]]:
+) -> tuple[Events, Response]:
     builder = ResponseBuilder(base(), queued=queued, seal=seal if sealed else None)
     events = builder.start()
     if compaction is not False:

@@ -1,12 +1,13 @@
 """Responses: the row is the stored object, the job and its place in the queue."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db import models
 from django.db.models import Q
 
 from responses_api.models.octets import Octets
 from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol.objects import Response as ResponseObject
 
 
 class Status(models.TextChoices):
@@ -114,7 +115,7 @@ class Response(models.Model):
         """Whether the job has not ended."""
         return self.status in ACTIVE
 
-    def body_dict(self) -> dict[str, Any]:
+    def body_dict(self) -> ResponseObject:
         """The response object without its output items."""
-        value: dict[str, Any] = read_stored(self.body)
+        value: ResponseObject = read_stored(self.body)
         return value

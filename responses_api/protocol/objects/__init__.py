@@ -1,1 +1,28 @@
-"""What the server answers with."""
+"""What the server answers with: one type for each object, which builders make and OpenAPI describes."""
+
+from responses_api.protocol.objects.compaction import CompactedHistory
+from responses_api.protocol.objects.conversation import Conversation, DeletedConversation
+from responses_api.protocol.objects.items import Item
+from responses_api.protocol.objects.lists import ItemList
+from responses_api.protocol.objects.model import Model, ModelList
+from responses_api.protocol.objects.response import DeletedResponse, Response, ResponseError, ResponseStatus
+from responses_api.protocol.objects.status import Health, ServerStatus
+from responses_api.protocol.objects.usage import InputTokens, Usage
+
+__all__ = [
+    "CompactedHistory",
+    "Conversation",
+    "DeletedConversation",
+    "DeletedResponse",
+    "Health",
+    "InputTokens",
+    "Item",
+    "ItemList",
+    "Model",
+    "ModelList",
+    "Response",
+    "ResponseError",
+    "ResponseStatus",
+    "ServerStatus",
+    "Usage",
+]

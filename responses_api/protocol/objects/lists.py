@@ -1,17 +1,31 @@
-"""Lists and the model catalogue in wire form."""
+"""Lists of items."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+from responses_api.protocol.objects.items import WireItem
 
 
-def list_envelope(data: Sequence[dict[str, Any]], *, has_more: bool) -> dict[str, Any]:
+class ItemList(TypedDict):
+    """A page of items."""
+
+    object: Literal["list"]
+    data: list[WireItem]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+
+
+def item_list(items: Sequence[dict[str, Any]], *, has_more: bool) -> ItemList:
     """One page, in the order asked for. The ids of an empty page are null."""
     return {
         "object": "list",
-        "data": list(data),
-        "first_id": data[0]["id"] if data else None,
-        "last_id": data[-1]["id"] if data else None,
+        "data": list(items),
+        "first_id": items[0]["id"] if items else None,
+        "last_id": items[-1]["id"] if items else None,
         "has_more": has_more,
     }

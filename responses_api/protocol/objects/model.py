@@ -3,14 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from responses_api.protocol.objects.fields import Timestamp
 
 
-def model_object(name: str, *, created: int, owned_by: str) -> dict[str, Any]:
+class Model(TypedDict):
+    """A served model, or another name of one."""
+
+    id: str
+    object: Literal["model"]
+    created: Timestamp
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    """All models that are served."""
+
+    object: Literal["list"]
+    data: list[Model]
+
+
+def model_object(name: str, *, created: int, owned_by: str) -> Model:
     """A served model or an alias of one. `created` is in whole seconds."""
     return {"id": name, "object": "model", "created": created, "owned_by": owned_by}
 
 
-def model_list(models: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def model_list(models: Sequence[Model]) -> ModelList:
     """The whole catalogue: this list has no pages."""
     return {"object": "list", "data": list(models)}

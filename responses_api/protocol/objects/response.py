@@ -7,21 +7,92 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+from typing_extensions import TypedDict
+
+from responses_api.protocol.objects.fields import AnyObject, Count, Metadata, Timestamp
+from responses_api.protocol.objects.items import WireItem
+from responses_api.protocol.objects.usage import Usage
 from responses_api.protocol.requests.create import CreateResponse
+from responses_api.protocol.requests.parameters import Truncation
 from responses_api.protocol.tools.choice import choice_wire
 
+ErrorCode = Literal["server_error", "rate_limit_exceeded", "invalid_prompt"]
+"""Those of OpenAI's codes that apply here."""
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 
-_UNUSED_FIELDS = (
-    "access_programs",
-    "conversation",
-    "image",
-    "input_transformations",
-    "moderation",
-    "prompt",
-    "prompt_cache_diagnostics",
-    "tool_usage",
-)
+
+class ResponseError(TypedDict):
+    """Why it failed."""
+
+    code: ErrorCode
+    message: str
+
+
+class IncompleteDetails(TypedDict):
+    """Why it is incomplete."""
+
+    reason: str
+
+
+class ConversationReference(TypedDict):
+    """The conversation that it is a turn of."""
+
+    id: str
+
+
+class Response(TypedDict):
+    """A response, with every field, null where there is nothing."""
+
+    id: str
+    object: Literal["response"]
+    created_at: Timestamp
+    completed_at: Timestamp | None
+    status: ResponseStatus
+    background: bool
+    error: ResponseError | None
+    incomplete_details: IncompleteDetails | None
+    instructions: str | None
+    model: str
+    output: list[WireItem]
+    previous_response_id: str | None
+    usage: Usage | None
+    metadata: Metadata
+    store: bool
+    frequency_penalty: float
+    max_output_tokens: Count | None
+    max_tool_calls: Count | None
+    parallel_tool_calls: bool
+    presence_penalty: float
+    prompt_cache_key: str | None
+    prompt_cache_options: AnyObject | None
+    prompt_cache_retention: str | None
+    reasoning: AnyObject | None
+    safety_identifier: str | None
+    service_tier: str
+    temperature: float
+    text: AnyObject
+    tool_choice: str | AnyObject
+    tools: list[AnyObject]
+    top_logprobs: Count
+    top_p: float
+    truncation: Truncation
+    user: str | None
+    access_programs: list[Any] | None
+    conversation: ConversationReference | None
+    image: AnyObject | None
+    input_transformations: Any
+    moderation: AnyObject | None
+    prompt: AnyObject | None
+    prompt_cache_diagnostics: AnyObject | None
+    tool_usage: AnyObject | None
+
+
+class DeletedResponse(TypedDict):
+    """What was deleted."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
 
 
 def initial_response(
@@ -34,7 +105,7 @@ def initial_response(
     top_p: float,
     store: bool,
     status: Literal["queued", "in_progress"] = "in_progress",
-) -> dict[str, Any]:
+) -> Response:
     """The object before anything was generated: usage null, output empty.
 
     `created_at` is in whole seconds. `model`, `temperature`, `top_p` and `store` are the values in force, after the
@@ -56,13 +127,6 @@ def initial_response(
         "usage": None,
         "metadata": dict(request.metadata),
         "store": store,
-        **_effective_settings(request, temperature=temperature, top_p=top_p),
-        **dict.fromkeys(_UNUSED_FIELDS),
-    }
-
-
-def _effective_settings(request: CreateResponse, *, temperature: float, top_p: float) -> dict[str, Any]:
-    return {
         "frequency_penalty": request.frequency_penalty,
         "max_output_tokens": request.max_output_tokens,
         "max_tool_calls": request.max_tool_calls,
@@ -82,27 +146,18 @@ def _effective_settings(request: CreateResponse, *, temperature: float, top_p: f
         "top_p": top_p,
         "truncation": request.truncation,
         "user": request.user,
+        # Nothing that this server does; OpenAI's types want them there.
+        "access_programs": None,
+        "conversation": None,
+        "image": None,
+        "input_transformations": None,
+        "moderation": None,
+        "prompt": None,
+        "prompt_cache_diagnostics": None,
+        "tool_usage": None,
     }
 
 
-def deleted_response(response_id: str) -> dict[str, Any]:
+def deleted_response(response_id: str) -> DeletedResponse:
     """The answer to DELETE."""
     return {"id": response_id, "object": "response", "deleted": True}
-
-
-def usage(
-    *,
-    input_tokens: int,
-    output_tokens: int,
-    cached_tokens: int,
-    cache_write_tokens: int,
-    reasoning_tokens: int = 0,
-) -> dict[str, Any]:
-    """Token counts in wire form. All are counted, never assumed."""
-    return {
-        "input_tokens": input_tokens,
-        "input_tokens_details": {"cached_tokens": cached_tokens, "cache_write_tokens": cache_write_tokens},
-        "output_tokens": output_tokens,
-        "output_tokens_details": {"reasoning_tokens": reasoning_tokens},
-        "total_tokens": input_tokens + output_tokens,
-    }

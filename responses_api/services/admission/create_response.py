@@ -8,7 +8,7 @@ from django.utils import timezone
 from responses_api.caller import Caller
 from responses_api.ids import new_id
 from responses_api.models import Response
-from responses_api.protocol import CreateResponse, initial_response, parse_create
+from responses_api.protocol import CreateResponse, initial_response, objects, parse_create
 from responses_api.protocol.json.writer import as_text, write_json
 from responses_api.selectors.models import Offer, resolve_model
 from responses_api.services.prompts.assemble_history import assembling
@@ -76,7 +76,7 @@ def create_response(*, caller: Caller, payload: Any, public_id: str, reader: str
 
 def _new_body(
     request: CreateResponse, *, public_id: str, served: Offer, history: History, store: bool
-) -> dict[str, Any]:
+) -> objects.Response:
     """The response object without output."""
     body = initial_response(
         request,

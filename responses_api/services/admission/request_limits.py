@@ -1,5 +1,6 @@
 """Limits on the size of one request, known before its row is written."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +30,7 @@ class RequestLimits:
         if self._is_stored:
             refuse_too_large(self.history + size, background=self.background)
 
-    def check_request(self, *, body: dict[str, Any], body_size: int, payload: dict[str, Any], size: int) -> None:
+    def check_request(self, *, body: Mapping[str, Any], body_size: int, payload: dict[str, Any], size: int) -> None:
         """Check the object without output, and the request, whose references are resolved in ``payload``."""
         refuse_large_echo(body, body_size)
         if self.background:

@@ -3,7 +3,6 @@
 import asyncio
 import time
 from contextlib import suppress
-from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -15,6 +14,7 @@ from responses_api.database.threads import in_database_thread
 from responses_api.errors import InvalidRequest, NotFound
 from responses_api.models import Response, Status
 from responses_api.models.store.response import ACTIVE
+from responses_api.protocol import objects
 from responses_api.selectors.responses import find_response, get_response, wire_response
 
 from .end_job import end_unheld
@@ -24,7 +24,7 @@ CANCEL_SECONDS = 5.0
 LOOK_SECONDS = 0.25
 
 
-async def cancel_response(*, caller: Caller, response_id: str) -> dict[str, Any]:
+async def cancel_response(*, caller: Caller, response_id: str) -> objects.Response:
     """Cancel a background job, and wait a while until no worker holds it; the object as it then is.
 
     One that has ended is answered as it is. One whose worker takes longer is answered as it runs, to be polled. Raises

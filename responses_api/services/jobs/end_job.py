@@ -1,6 +1,5 @@
 """The end of a background job that no engine works on: cancelled in the queue, refused, too old, lost too often."""
 
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -17,11 +16,12 @@ from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.store.response import ACTIVE
-from responses_api.protocol import parse_create, sent_ids, sent_items
+from responses_api.protocol import objects, parse_create, sent_ids, sent_items
 from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol.objects import ResponseError
 from responses_api.selectors.history import used_ids
 from responses_api.services.prompts.blobs import seal_reasoning
-from responses_api.streaming import EncodedEvent, Event, Fault, Outcome, ResponseBuilder, encode_event, failure_events
+from responses_api.streaming import EncodedEvent, Event, Outcome, ResponseBuilder, encode_event, failure_events
 from responses_api.streaming.chunk_record import decode_chunks
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 
@@ -44,7 +44,7 @@ def take_unheld(pk: int) -> Response | None:
     return Response.objects.get(pk=pk) if taken else None
 
 
-def end_unheld(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> bool:
+def end_unheld(pk: int, *, outcome: Outcome, fault: ResponseError | None = None) -> bool:
     """End a background job that no worker holds; False when one does, or it has ended."""
     row = take_unheld(pk)
     if row is None:
@@ -53,7 +53,7 @@ def end_unheld(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> bool
     return end_job(row=row, lease=lease, outcome=outcome, fault=fault)
 
 
-def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: Fault | None = None) -> bool:
+def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: ResponseError | None = None) -> bool:
     """Store the end of a job that the lease holds, then tell it. False when the lease is lost.
 
     Its events close what readers have seen open; nothing of an engine or a model is needed for that.
@@ -107,8 +107,8 @@ def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]],
 
 
 def ending_events(
-    row: Response, body: dict[str, Any], told: list[Event], *, outcome: Outcome, fault: Fault | None
-) -> tuple[list[Event], dict[str, Any]]:
+    row: Response, body: objects.Response, told: list[Event], *, outcome: Outcome, fault: ResponseError | None
+) -> tuple[list[Event], objects.Response]:
     """The last events of a job and its final object."""
     request = parse_create(read_stored(row.request))
     seal = (
@@ -129,14 +129,15 @@ def ending_events(
     return builder.finish(outcome, error=fault), builder.snapshot()
 
 
-def cut_short(row: Response, told: list[Event], *, message: str, usage: Mapping[str, Any] | None = None) -> list[Event]:
+def cut_short(row: Response, told: list[Event], *, message: str, usage: objects.Usage | None = None) -> list[Event]:
     """The end of a job of which nothing can be stored: what is open is closed as cut, and the output stays empty."""
-    fault: Fault = {"code": "server_error", "message": message}
+    fault: ResponseError = {"code": "server_error", "message": message}
     try:
         builder = replayed_builder(row.body_dict(), told)
     except NotReplayable:
         log.warning("job.not_replayable", response=row.public_id)
-        created = {**row.body_dict(), "status": "in_progress", "usage": usage}
+        body = row.body_dict()
+        created: objects.Response = {**body, "status": "in_progress", "usage": usage}
         return failure_events(created, sequence_number=len(told), message=message)
     builder.finish("failed", error=fault)
     events = builder.fail_instead(fault, usage=usage)

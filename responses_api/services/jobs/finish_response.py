@@ -1,5 +1,6 @@
 """The end of a generation: one transaction stores its items, usage and status. Fenced by the lease."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +29,7 @@ from .token_counts import TokenCounts
 class Ending:
     """How a generation ended."""
 
-    response: dict[str, Any]
+    response: Mapping[str, Any]
     """The final object."""
     input_items: list[dict[str, Any]]
     """What the request sent, each with its id."""

@@ -12,7 +12,8 @@ from responses_api.counting import JOBS_RECOVERED, count
 from responses_api.interruptions import StopReason
 from responses_api.models import Process, Response
 from responses_api.models.store.response import ACTIVE
-from responses_api.streaming import Fault, Outcome
+from responses_api.protocol.objects import ResponseError
+from responses_api.streaming import Outcome
 
 from .end_job import end_unheld
 from .leases import MAX_LOSSES, overdue_rows
@@ -61,7 +62,7 @@ def recover_background_jobs() -> bool:
     return freed > 0
 
 
-def try_to_end(pk: int, *, outcome: Outcome, fault: Fault | None = None) -> None:
+def try_to_end(pk: int, *, outcome: Outcome, fault: ResponseError | None = None) -> None:
     """End a job that no worker holds. One that can't be ended must not keep the others from it."""
     try:
         end_unheld(pk, outcome=outcome, fault=fault)

@@ -1,5 +1,6 @@
 """What of a request's storing can be decided when it is made, and what can be refused then."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -56,7 +57,7 @@ def refuse_what_will_be_too_large(
         raise
 
 
-def refuse_large_echo(body: dict[str, Any], size: int) -> None:
+def refuse_large_echo(body: Mapping[str, Any], size: int) -> None:
     """Raise :class:`RequestTooLarge` when the object without output, of ``size`` bytes, is too large to be repeated."""
     limit = settings.RESPONSES_ECHO_MAX_BYTES
     if size > limit:

@@ -15,7 +15,7 @@ from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, 
 from responses_api.ids import new_id
 from responses_api.interruptions import Check, unchecked
 from responses_api.models import Response
-from responses_api.protocol import CreateResponse, parse_create, sent_items
+from responses_api.protocol import CreateResponse, objects, parse_create, sent_items
 from responses_api.protocol.items.compaction import Item, is_summary
 from responses_api.protocol.json.reader import read_stored
 from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
@@ -51,7 +51,7 @@ class Prepared:
     generation: GenerationRequest | None
     """``None`` when there is nothing to answer: the request asked for a compaction alone."""
     input_items: list[dict[str, Any]]
-    body: dict[str, Any]
+    body: objects.Response
     compacted: CompactedHistory | None = None
     spent: TokenCounts = field(default_factory=TokenCounts)
     """What the compaction took."""
@@ -80,7 +80,7 @@ class _Job:
     sent: list[dict[str, Any]]
     items: list[Item]
     """The history that what is stored and what was sent come to."""
-    body: dict[str, Any]
+    body: objects.Response
     tokenizer: ChatTokenizer
     info: ModelInfo
     cache_scope: str
@@ -327,9 +327,9 @@ class Compacting:
         blob = seal_compaction(content, owner=job.cache_scope)
         instructions = self._summariser.split.instructions
         if isinstance(job.request, CompactRequest):
-            item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
+            item: Item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
             listed = [kept for kept in (*instructions, *content.items) if not is_summary(kept)]
-            body = {**job.body, "output": [*listed, item]}
+            body: objects.Response = {**job.body, "output": [dict(kept) for kept in (*listed, item)]}
             return Prepared(generation=None, input_items=[], body=body, spent=self._spent)
         items = content.standing_for(instructions)
         compacted = CompactedHistory(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -15,7 +15,7 @@ from responses_api.caller import cache_scope
 from responses_api.errors import NO_RETRY, ApiError, EntryTooLarge, ServerError
 from responses_api.interruptions import FAILED, StopReason
 from responses_api.models import Response
-from responses_api.protocol import usage
+from responses_api.protocol import objects, usage
 from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
 from responses_api.services.jobs.finish_response import Ending, finish_response, was_finished
 from responses_api.services.jobs.leases import Lease
@@ -220,7 +220,7 @@ class Generation:
             events = self._failed(refusal.message, usage=response["usage"])
             return events, self._store(events[-1]["response"], events, is_too_large=True)
 
-    def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
+    def _failed(self, message: str, *, usage: objects.Usage | None) -> list[Event]:
         """The end of a response of which nothing is stored: another one than was made, and not told."""
         assert self._builder is not None
         return self._builder.fail_instead({"code": "server_error", "message": message}, usage=usage)
@@ -267,7 +267,7 @@ class Generation:
             completed_at=int(self._clock.now().timestamp()),
         )
 
-    def _usage(self, prepared: Prepared) -> dict[str, Any]:
+    def _usage(self, prepared: Prepared) -> objects.Usage:
         """Of the answer, and of the compaction where that is all."""
         counts, read = self._counts, prepared.prompt_tokens
         if prepared.generation is None:
@@ -280,7 +280,7 @@ class Generation:
             reasoning_tokens=self._writer.reasoning_tokens if self._writer is not None else 0,
         )
 
-    def _store(self, response: dict[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
+    def _store(self, response: Mapping[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
         """Store the end that ``events`` tell of; False without the lease."""
         ending = self._ending(response, is_too_large=is_too_large)
         try:
@@ -300,7 +300,7 @@ class Generation:
         """The lease is over also when the end was stored and only its confirmation was lost."""
         return finish_response(lease=self.lease, ending=ending) or was_finished(self.lease)
 
-    def _ending(self, response: dict[str, Any], *, is_too_large: bool) -> Ending:
+    def _ending(self, response: Mapping[str, Any], *, is_too_large: bool) -> Ending:
         assert self._prepared is not None
         return Ending(
             response=response,

@@ -1,6 +1,6 @@
 """A background job on a worker: what :class:`Generation` does, but told only once it is kept, and gone on with."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Protocol
 
@@ -11,6 +11,8 @@ from inference.types import Chunk, Finish, GenerationRequest
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, RequestTooLarge
 from responses_api.interruptions import StopReason
 from responses_api.models import Checkpoint, EventBatch, Response
+from responses_api.protocol import objects
+from responses_api.protocol.objects import ResponseError
 from responses_api.services.jobs.end_job import cut_short, end_job, is_oversized, tell_readers
 from responses_api.services.jobs.event_log import (
     LogCursor,
@@ -27,7 +29,6 @@ from responses_api.streaming import (
     CompactionBuilder,
     EncodedEvent,
     Event,
-    Fault,
     Outcome,
     ResponseBuilder,
     encode_event,
@@ -251,16 +252,16 @@ class JobGeneration(Generation):
         """Nothing is told: when the lease has run out, another worker goes on."""
         return [], False
 
-    def _failed(self, message: str, *, usage: dict[str, Any] | None) -> list[Event]:
+    def _failed(self, message: str, *, usage: objects.Usage | None) -> list[Event]:
         """After the events that are kept, which are what readers have seen."""
         self._rest = []
         return cut_short(self._row, decoded_events(all_batches(self._row.pk)), message=message, usage=usage)
 
-    def _store(self, response: dict[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
+    def _store(self, response: Mapping[str, Any], events: list[Event], *, is_too_large: bool = False) -> bool:
         self._last_events = [encode_event(event) for event in (*self._rest, *events)]
         return super()._store(response, events, is_too_large=is_too_large)
 
-    def _ending(self, response: dict[str, Any], *, is_too_large: bool) -> Ending:
+    def _ending(self, response: Mapping[str, Any], *, is_too_large: bool) -> Ending:
         ending = super()._ending(response, is_too_large=is_too_large)
         if any(is_oversized(event) for event in self._last_events) and not is_too_large:
             raise EntryTooLarge(StopReason.TOO_LARGE.sentence)
@@ -284,7 +285,7 @@ class JobGeneration(Generation):
             return
         outcome: Outcome = "cancelled" if self.stop_reason is StopReason.CANCELLED else "failed"
         code = "invalid_prompt" if isinstance(error, (InvalidRequest, RequestTooLarge)) else "server_error"
-        fault: Fault = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
+        fault: ResponseError = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
         end_job(row=self._row, lease=self.lease, outcome=outcome, fault=fault)
 
     def _note_loss(self) -> None:

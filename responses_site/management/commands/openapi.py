@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 from django.core.management.base import BaseCommand, CommandError
 
-from responses_api.api.openapi import served_document
+from responses_api.api.openapi.view import served_document
 
 PATH = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 

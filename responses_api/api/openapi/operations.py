@@ -1,49 +1,19 @@
-"""The API as an OpenAPI 3.1 document: a pure function of the protocol's types, and the view that serves it."""
+"""The operations of the API: what each takes, answers and may refuse."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Final
 
-from django.conf import settings
-from pydantic import BaseModel
-from rest_framework.request import Request
-from rest_framework.response import Response
-
-from responses_api.protocol import ListQuery, RetrieveQuery
+from responses_api.protocol import CreateResponse, ListQuery, RetrieveQuery, objects
+from responses_api.protocol.requests.compact import CompactRequest
+from responses_api.protocol.requests.conversations import CreateConversation, CreateItems, UpdateConversation
 from responses_api.protocol.requests.queries import ItemQuery
-
-from .endpoint import Endpoint
-from .openapi_schemas import Json, component, query_parameters, schemas
+from responses_api.protocol.validation.base import WireModel
 
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 TEXT: Final = "text/plain"
-
-FAULTS: Final = {
-    400: "The request is at fault; `param` names the place.",
-    401: "No key, or one that is wrong, revoked or expired.",
-    403: "A browser asks for a page of another site, and this server is open to this machine alone.",
-    404: "Unknown, expired, deleted, or another project's.",
-    408: "The body came too slowly.",
-    409: "It is still running, or has no stream any more.",
-    410: "The events after the cursor are kept no longer.",
-    413: "The body, or what would be stored, is too large.",
-    415: "The body is not sent as JSON, or is compressed.",
-    429: "As many jobs run, readers read, or bytes are sent, as may; `Retry-After` says when to try again.",
-    500: "A fault of the server's.",
-    503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
-}
-# Of one event: what OpenAPI 3.1 leaves open, its tools read so. With properties, some would take it for a response.
-EVENT: Final = {
-    "type": "object",
-    "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
-}
-ANYWHERE: Final = (400, 401, 403, 500, 503)
-WITH_BODY: Final = (408, 413, 415, 429)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +26,12 @@ class Operation:
     tag: str
     summary: str
     about: str = ""
-    body: str = ""
+    body: type[WireModel] | None = None
     body_required: bool = True
-    example: Json | None = None
+    example: dict[str, Any] | None = None
     """A body that is answered with 200 wherever the path exists."""
-    query: type[BaseModel] | None = None
-    answer: str = ""
+    query: type[WireModel] | None = None
+    answer: type | None = None
     answer_as: str = JSON
     streams: bool = False
     links: tuple[str, ...] = ()
@@ -85,9 +55,9 @@ OPERATIONS: Final = (
             "With `stream: true` the answer is a stream of server-sent events that ends with `data: [DONE]`; "
             "each event's data is a JSON object with its `type` and `sequence_number`."
         ),
-        body="CreateResponse",
+        body=CreateResponse,
         example={"input": "Why is the sky blue?", "max_output_tokens": 100},
-        answer="Response",
+        answer=objects.Response,
         streams=True,
         links=("getResponse", "listInputItems", "deleteResponse"),
         faults=(404, 409, 413, 429),
@@ -99,9 +69,9 @@ OPERATIONS: Final = (
         tag="Responses",
         summary="Count a request's input tokens",
         about="The same count as the `usage` of a response to the same request.",
-        body="CreateResponse",
+        body=CreateResponse,
         example={"input": "Why is the sky blue?"},
-        answer="InputTokens",
+        answer=objects.InputTokens,
         faults=(404, 409, 413),
     ),
     Operation(
@@ -111,9 +81,9 @@ OPERATIONS: Final = (
         tag="Responses",
         summary="Compact a history",
         about="What stays of the history, and one encrypted item that stands for all of it. Nothing is stored.",
-        body="CompactRequest",
+        body=CompactRequest,
         example={"model": "smollm2-135m", "input": "Why is the sky blue?"},
-        answer="CompactedHistory",
+        answer=objects.CompactedHistory,
         faults=(404, 409, 413),
     ),
     Operation(
@@ -127,7 +97,7 @@ OPERATIONS: Final = (
             "one after `starting_after` on."
         ),
         query=RetrieveQuery,
-        answer="Response",
+        answer=objects.Response,
         streams=True,
         faults=(404, 409, 410, 429),
     ),
@@ -138,7 +108,7 @@ OPERATIONS: Final = (
         tag="Responses",
         summary="Delete a response",
         about="Responses that continue it stay whole.",
-        answer="DeletedResponse",
+        answer=objects.DeletedResponse,
         faults=(404, 409),
     ),
     Operation(
@@ -148,7 +118,7 @@ OPERATIONS: Final = (
         tag="Responses",
         summary="Cancel a background response",
         about="Waits up to five seconds until nothing works on it any more. One that has ended is answered as it is.",
-        answer="Response",
+        answer=objects.Response,
         faults=(404,),
     ),
     Operation(
@@ -159,7 +129,7 @@ OPERATIONS: Final = (
         summary="List a response's input",
         about="The whole history that went in, without the response's own output.",
         query=ListQuery,
-        answer="ItemList",
+        answer=objects.ItemList,
         faults=(404,),
     ),
     Operation(
@@ -168,10 +138,10 @@ OPERATIONS: Final = (
         name="createConversation",
         tag="Conversations",
         summary="Create a conversation",
-        body="CreateConversation",
+        body=CreateConversation,
         example={"items": [{"role": "user", "content": "My name is Ada."}], "metadata": {"topic": "greeting"}},
         body_required=False,
-        answer="Conversation",
+        answer=objects.Conversation,
         faults=(404, 413),
     ),
     Operation(
@@ -180,7 +150,7 @@ OPERATIONS: Final = (
         name="getConversation",
         tag="Conversations",
         summary="Retrieve a conversation",
-        answer="Conversation",
+        answer=objects.Conversation,
         faults=(404,),
     ),
     Operation(
@@ -189,9 +159,9 @@ OPERATIONS: Final = (
         name="updateConversation",
         tag="Conversations",
         summary="Replace a conversation's metadata",
-        body="UpdateConversation",
+        body=UpdateConversation,
         example={"metadata": {"topic": "weather"}},
-        answer="Conversation",
+        answer=objects.Conversation,
         faults=(404, 413),
     ),
     Operation(
@@ -201,7 +171,7 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="Delete a conversation",
         about="Responses that were its turns stay.",
-        answer="DeletedConversation",
+        answer=objects.DeletedConversation,
         faults=(404,),
     ),
     Operation(
@@ -211,7 +181,7 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="List a conversation's items",
         query=ListQuery,
-        answer="ItemList",
+        answer=objects.ItemList,
         faults=(404,),
     ),
     Operation(
@@ -221,9 +191,9 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="Add items to a conversation",
         query=ItemQuery,
-        body="CreateItems",
+        body=CreateItems,
         example={"items": [{"role": "user", "content": "What is my name?"}]},
-        answer="ItemList",
+        answer=objects.ItemList,
         faults=(404, 413),
     ),
     Operation(
@@ -233,7 +203,7 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="Retrieve an item of a conversation",
         query=ItemQuery,
-        answer="Item",
+        answer=objects.Item,
         faults=(404,),
     ),
     Operation(
@@ -242,7 +212,7 @@ OPERATIONS: Final = (
         name="deleteConversationItem",
         tag="Conversations",
         summary="Delete an item of a conversation",
-        answer="Conversation",
+        answer=objects.Conversation,
         faults=(404,),
     ),
     Operation(
@@ -252,7 +222,7 @@ OPERATIONS: Final = (
         tag="Models",
         summary="List the models that are served",
         about="Aliases included.",
-        answer="ModelList",
+        answer=objects.ModelList,
     ),
     Operation(
         method="get",
@@ -260,7 +230,7 @@ OPERATIONS: Final = (
         name="getModel",
         tag="Models",
         summary="Retrieve a model",
-        answer="Model",
+        answer=objects.Model,
         faults=(404,),
     ),
     Operation(
@@ -269,7 +239,7 @@ OPERATIONS: Final = (
         name="getStatus",
         tag="Server",
         summary="What runs, waits and is stored",
-        answer="ServerStatus",
+        answer=objects.ServerStatus,
     ),
     Operation(
         method="get",
@@ -294,7 +264,7 @@ OPERATIONS: Final = (
         name="getHealth",
         tag="Server",
         summary="Whether the process answers",
-        answer="Health",
+        answer=objects.Health,
         open=True,
     ),
     Operation(
@@ -303,134 +273,8 @@ OPERATIONS: Final = (
         name="getReadiness",
         tag="Server",
         summary="Whether the database and a worker are there",
-        answer="Health",
+        answer=objects.Health,
         open=True,
         unready=True,
     ),
 )
-
-PATH_PARAMETERS: Final = {
-    "response_id": "A response's id.",
-    "conversation_id": "A conversation's id.",
-    "item_id": "An item's id.",
-    "name": "A model's name or alias.",
-}
-
-TAGS: Final = {
-    "Responses": "Ask a model, and read what was stored.",
-    "Conversations": "Histories that responses read and add to.",
-    "Models": "What this server serves.",
-    "Server": "How the server does.",
-}
-
-
-def openapi_document(*, version: str) -> Json:
-    """The whole document. The same types give the same document, key for key."""
-    return {
-        "openapi": "3.1.0",
-        "info": {
-            "title": "mlx-responses",
-            "version": version,
-            "description": (
-                "OpenAI's Responses API, with models that run here. Every address under `/v1` is also served without "
-                "`/v1`. Every answer has the header `x-request-id`. In requests, null is the same as absent."
-            ),
-        },
-        "servers": [{"url": "/", "description": "The server that sent this document."}],
-        "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
-        "security": [{"bearer": []}, {"apiKey": []}, {}],
-        "paths": paths(OPERATIONS),
-        "components": {
-            "schemas": schemas(),
-            "responses": {f"Fault{code}": fault(about) for code, about in FAULTS.items()},
-            "securitySchemes": {
-                "bearer": {"type": "http", "scheme": "bearer", "description": "As OpenAI's SDKs send it."},
-                "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
-            },
-        },
-    }
-
-
-def paths(operations: Iterable[Operation]) -> Json:
-    """Operations by path and method."""
-    result: Json = {}
-    for operation in operations:
-        result.setdefault(operation.path, {})[operation.method] = described(operation)
-    return result
-
-
-def described(operation: Operation) -> Json:
-    """One operation."""
-    result: Json = {"operationId": operation.name, "tags": [operation.tag], "summary": operation.summary}
-    if operation.about:
-        result["description"] = operation.about
-    if operation.open:
-        result["security"] = []
-    parameters = [
-        {
-            "name": name,
-            "in": "path",
-            "required": True,
-            "description": PATH_PARAMETERS[name],
-            "schema": {"type": "string"},
-        }
-        for name in re.findall(r"{(\w+)}", operation.path)
-    ]
-    if operation.query is not None:
-        parameters += query_parameters(operation.query)
-    if parameters:
-        result["parameters"] = parameters
-    if operation.body:
-        content: Json = {JSON: {"schema": component(operation.body)}}
-        if operation.streams:
-            content[JSON]["examples"] = {
-                name: {"value": {**(operation.example or {}), "stream": name == "stream"}}
-                for name in ("whole", "stream")
-            }
-        elif operation.example is not None:
-            content[JSON]["example"] = operation.example
-        result["requestBody"] = {"required": operation.body_required, "content": content}
-    result["responses"] = answers(operation)
-    return result
-
-
-def answers(operation: Operation) -> Json:
-    """An operation's documented statuses."""
-    good = component(operation.answer) if operation.answer else {"type": "string"}
-    if not operation.answer and operation.answer_as == JSON:
-        good = {"type": "object"}
-    content: Json = {operation.answer_as: {"schema": good}}
-    if operation.streams:
-        content[EVENTS] = {"schema": EVENT}
-    result: Json = {"200": {"description": "Done.", "content": content}}
-    if operation.links:
-        result["200"]["links"] = {
-            name: {"operationId": name, "parameters": {"response_id": "$response.body#/id"}} for name in operation.links
-        }
-    faults = {400, 500} if operation.open else {*ANYWHERE, *operation.faults, *(WITH_BODY if operation.body else ())}
-    for code in sorted(faults):
-        result[str(code)] = {"$ref": f"#/components/responses/Fault{code}"}
-    if operation.unready:
-        result["503"] = {"description": "Not now; `reason` says why.", "content": {JSON: {"schema": good}}}
-    return result
-
-
-def fault(about: str) -> Json:
-    """An answer that carries the error envelope."""
-    return {"description": about, "content": {JSON: {"schema": component("Error")}}}
-
-
-@cache
-def served_document() -> dict[str, Any]:
-    """This server's document, built when first asked for."""
-    return openapi_document(version=settings.RESPONSES_VERSION)
-
-
-class OpenApiView(Endpoint):
-    """``GET /openapi.json``: how to ask is told to everyone."""
-
-    authentication_classes: list = []
-    permission_classes: list = []
-
-    def get(self, request: Request) -> Response:
-        return Response(served_document())

@@ -1,0 +1,150 @@
+"""The whole document: a pure function of the operations and the types that they name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from responses_api.errors import Error
+from responses_api.protocol import objects
+
+from .operations import EVENTS, JSON, OPERATIONS, Operation
+from .schemas import Json, component, components, query_parameters
+
+FAULTS: Final = {
+    400: "The request is at fault; `param` names the place.",
+    401: "No key, or one that is wrong, revoked or expired.",
+    403: "A browser asks for a page of another site, and this server is open to this machine alone.",
+    404: "Unknown, expired, deleted, or another project's.",
+    408: "The body came too slowly.",
+    409: "It is still running, or has no stream any more.",
+    410: "The events after the cursor are kept no longer.",
+    413: "The body, or what would be stored, is too large.",
+    415: "The body is not sent as JSON, or is compressed.",
+    429: "As many jobs run, readers read, or bytes are sent, as may; `Retry-After` says when to try again.",
+    500: "A fault of the server's.",
+    503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
+}
+# Of one event: what OpenAPI 3.1 leaves open, its tools read so. With properties, some would take it for a response.
+EVENT: Final = {
+    "type": "object",
+    "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
+}
+PARTS: Final = (objects.Item, objects.Usage)
+"""Objects that several others have."""
+ANYWHERE: Final = (400, 401, 403, 500, 503)
+WITH_BODY: Final = (408, 413, 415, 429)
+
+PATH_PARAMETERS: Final = {
+    "response_id": "A response's id.",
+    "conversation_id": "A conversation's id.",
+    "item_id": "An item's id.",
+    "name": "A model's name or alias.",
+}
+
+TAGS: Final = {
+    "Responses": "Ask a model, and read what was stored.",
+    "Conversations": "Histories that responses read and add to.",
+    "Models": "What this server serves.",
+    "Server": "How the server does.",
+}
+
+
+def openapi_document(*, version: str) -> Json:
+    """The whole document. The same types give the same document, key for key."""
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "mlx-responses",
+            "version": version,
+            "description": (
+                "OpenAI's Responses API, with models that run here. Every address under `/v1` is also served without "
+                "`/v1`. Every answer has the header `x-request-id`. In requests, null is the same as absent."
+            ),
+        },
+        "servers": [{"url": "/", "description": "The server that sent this document."}],
+        "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
+        "security": [{"bearer": []}, {"apiKey": []}, {}],
+        "paths": paths(OPERATIONS),
+        "components": {
+            "schemas": components(
+                sent={one.body for one in OPERATIONS if one.body is not None},
+                answered={Error, *PARTS, *(one.answer for one in OPERATIONS if one.answer is not None)},
+            ),
+            "responses": {f"Fault{code}": fault(about) for code, about in FAULTS.items()},
+            "securitySchemes": {
+                "bearer": {"type": "http", "scheme": "bearer", "description": "As OpenAI's SDKs send it."},
+                "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
+            },
+        },
+    }
+
+
+def paths(operations: Iterable[Operation]) -> Json:
+    """Operations by path and method."""
+    result: Json = {}
+    for operation in operations:
+        result.setdefault(operation.path, {})[operation.method] = described(operation)
+    return result
+
+
+def described(operation: Operation) -> Json:
+    """One operation."""
+    result: Json = {"operationId": operation.name, "tags": [operation.tag], "summary": operation.summary}
+    if operation.about:
+        result["description"] = operation.about
+    if operation.open:
+        result["security"] = []
+    parameters = [
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "description": PATH_PARAMETERS[name],
+            "schema": {"type": "string"},
+        }
+        for name in re.findall(r"{(\w+)}", operation.path)
+    ]
+    if operation.query is not None:
+        parameters += query_parameters(operation.query)
+    if parameters:
+        result["parameters"] = parameters
+    if operation.body:
+        content: Json = {JSON: {"schema": component(operation.body)}}
+        if operation.streams:
+            content[JSON]["examples"] = {
+                name: {"value": {**(operation.example or {}), "stream": name == "stream"}}
+                for name in ("whole", "stream")
+            }
+        elif operation.example is not None:
+            content[JSON]["example"] = operation.example
+        result["requestBody"] = {"required": operation.body_required, "content": content}
+    result["responses"] = answers(operation)
+    return result
+
+
+def answers(operation: Operation) -> Json:
+    """An operation's documented statuses."""
+    good = component(operation.answer) if operation.answer else {"type": "string"}
+    if not operation.answer and operation.answer_as == JSON:
+        good = {"type": "object"}
+    content: Json = {operation.answer_as: {"schema": good}}
+    if operation.streams:
+        content[EVENTS] = {"schema": EVENT}
+    result: Json = {"200": {"description": "Done.", "content": content}}
+    if operation.links:
+        result["200"]["links"] = {
+            name: {"operationId": name, "parameters": {"response_id": "$response.body#/id"}} for name in operation.links
+        }
+    faults = {400, 500} if operation.open else {*ANYWHERE, *operation.faults, *(WITH_BODY if operation.body else ())}
+    for code in sorted(faults):
+        result[str(code)] = {"$ref": f"#/components/responses/Fault{code}"}
+    if operation.unready:
+        result["503"] = {"description": "Not now; `reason` says why.", "content": {JSON: {"schema": good}}}
+    return result
+
+
+def fault(about: str) -> Json:
+    """An answer that carries the error envelope."""
+    return {"description": about, "content": {JSON: {"schema": component(Error)}}}

@@ -1,0 +1,80 @@
+"""How the server does: `/status`, `/healthz` and `/readyz`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from responses_api.protocol.objects.fields import Count, Timestamp
+
+
+class Health(TypedDict):
+    """Whether the process can serve."""
+
+    status: Literal["ok", "unavailable"]
+    reason: NotRequired[str]
+    models: NotRequired[Count]
+
+
+class BackgroundFigures(TypedDict):
+    """Background jobs, which the figures above include."""
+
+    running: Count
+    waiting: Count
+    events: Count
+    event_bytes: Count
+    recovered: Count
+    cancelled: Count
+
+
+class WorkerFigures(TypedDict):
+    """A worker process."""
+
+    host: str
+    pid: Count
+    models: list[str]
+    slots: Count
+    running: Count
+    waiting: Count
+    started_at: Timestamp
+
+
+class ModelFigures(TypedDict):
+    """A model."""
+
+    id: str
+    aliases: list[str]
+    context_length: Count
+
+
+class StoreFigures(TypedDict):
+    """The store's figures."""
+
+    entries: Count
+    bytes: Count
+    hits: Count
+    misses: Count
+    writes: Count
+    evictions: Count
+    expiries: Count
+    refusals: Count
+
+
+class ServerStatus(TypedDict):
+    """What runs and waits, and what is stored."""
+
+    object: Literal["server.status"]
+    version: str
+    uptime_seconds: Annotated[float, Field(ge=0)]
+    dialects: list[str]
+    running: Count
+    waiting: Count
+    background: BackgroundFigures
+    readers: Count
+    web_processes: Count
+    assembly_bytes: Count
+    workers: list[WorkerFigures]
+    models: list[ModelFigures]
+    store: StoreFigures
