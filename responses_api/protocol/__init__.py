@@ -1,4 +1,4 @@
-"""The wire format of the Responses API: what requests may say, and how objects and lists look. Pure: no Django."""
+"""The wire format of the Responses API: requests and the objects that answer them. Pure: no Django."""
 
 from responses_api.protocol.items.history import input_items, sent_ids, sent_items, shown_items
 from responses_api.protocol.items.input import item_prefix

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from inference.constraints.matching import Vocabulary, byte_tokenizer
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
-from responses_api.protocol.schemas.answers import ValidationLimits, answer_flaw
+from responses_api.protocol.schemas.answers import ValidationLimits, answer_error
 from responses_api.protocol.schemas.check import SchemaLimits, check_schema
 from responses_api.protocol.schemas.decoder import enforceable
 from tests.schemas import schemas
@@ -199,7 +199,7 @@ def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
         (f'{{"x": {10**40}}}', within({"multipleOf": 12}), "it violates `multipleOf`"),
         ('{"x": 0.075}', within({"multipleOf": 0.01}), "it violates `multipleOf`"),
         ('{"x": "ab"}', within({"type": "string", "pattern": "^(a+)+$"}), ""),
-        ('{"x": 1', within({}), "it is no JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
+        ('{"x": 1', within({}), "it is not valid JSON: Expecting ',' delimiter: line 1 column 8 (char 7)"),
         ('{"y": 1}', within({}), "it violates `required`"),
         ('{"x": %s}' % ("9" * 5000), within({"type": "integer"}), ""),
         ("[" * 33 + "]" * 33, {}, "it is nested deeper than 32 levels"),
@@ -210,7 +210,7 @@ def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
     ids=lambda value: str(value)[:40],
 )
 def test_answers_are_looked_at_once_more(text: str, schema: dict[str, Any], flaw: str) -> None:
-    assert answer_flaw(text, schema, limits=ANSWER) == flaw
+    assert answer_error(text, schema, limits=ANSWER) == flaw
 
 
 def test_the_last_look_has_an_end() -> None:
@@ -219,7 +219,7 @@ def test_the_last_look_has_an_end() -> None:
     slow = {"$ref": "#/$defs/l0", "$defs": {**levels, "l22": {"type": "integer"}}}
     limits = ValidationLimits(max_nodes=10, max_depth=10, seconds=0.05)
     began = time.monotonic()
-    assert answer_flaw('"x"', slow, limits=limits) == "its validation took too long"
+    assert answer_error('"x"', slow, limits=limits) == "its validation took too long"
     assert time.monotonic() - began < 30
 
 

@@ -1,1 +1,1 @@
-"""Items: what a turn is made of, as clients send them and as histories hold them."""
+"""Items of a turn, as clients send them and as histories contain them."""

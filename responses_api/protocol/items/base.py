@@ -1,4 +1,4 @@
-"""What all input items have in common."""
+"""The base of all input items."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 from responses_api.ids import MAX_CLIENT_ID_LENGTH, is_client_id
 from responses_api.protocol.items.content import InputText, ReasoningText, SummaryText
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.base import WireModel, refusal
 from responses_api.protocol.validation.markers import Allows
 
 ItemStatus = Literal["in_progress", "completed", "incomplete"]
@@ -17,32 +17,32 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 def _is_object(value: object) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise fault("invalid_value", f"must be an object, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be an object, but it is {describe(value)}")
     return value
 
 
 Json = Annotated[
     dict[str, Any], PlainValidator(_is_object), WithJsonSchema({"type": "object", "additionalProperties": True})
 ]
-"""Any object, as it is: pydantic would copy it in one step, whatever its size."""
+"""Any object, unchanged and not copied: pydantic would copy it in one step, whatever its size."""
 
 
 def _check_id(value: str) -> str:
     if not is_client_id(value):
-        raise fault("invalid_value", f"must have 1 to {MAX_CLIENT_ID_LENGTH} characters")
+        raise refusal("invalid_value", f"must have 1 to {MAX_CLIENT_ID_LENGTH} characters")
     return value
 
 
-def _kept_id(value: str) -> str | None:
-    """None in the place of an id that is too long to be kept: the item gets one of ours."""
+def _storable_id(value: str) -> str | None:
+    """None for an id that is too long to be stored: the item gets one of ours."""
     if not value:
-        raise fault("invalid_value", "must have at least 1 character; leave it out, and the item gets an id")
+        raise refusal("invalid_value", "must have at least 1 character; leave it out, and the item gets an id")
     return value if is_client_id(value) else None
 
 
 ClientId = Annotated[str, AfterValidator(_check_id), Allows(minLength=1, maxLength=MAX_CLIENT_ID_LENGTH)]
 CallId = Annotated[str, Field(min_length=1)]
-"""What outputs name their call by: kept as it is, of any length, since it is found within a history alone."""
+"""The id by which an output names its call. Of any length, since it is looked up within one history."""
 
 
 class Item(WireModel):
@@ -53,7 +53,7 @@ class Item(WireModel):
 
     listed_nulls: ClassVar[tuple[str, ...]] = ()  # fields that a listed item has even when they are null
 
-    id: Annotated[str, AfterValidator(_kept_id), Allows(minLength=1)] | None = None
+    id: Annotated[str, AfterValidator(_storable_id), Allows(minLength=1)] | None = None
 
     def wire(self) -> Json:
         listed = {}

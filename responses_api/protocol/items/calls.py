@@ -1,4 +1,4 @@
-"""The items around a tool that the client runs, and the model's reasoning: what an agent replays of its last turns."""
+"""Items that agents replay: calls of tools that the client runs, their outputs, and the model's reasoning."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from responses_api.protocol.items.content import (
     content_shape,
 )
 
-MAX_NAME_LENGTH = 256  # more than a tool may have here: replayed calls come from other servers, too
+MAX_NAME_LENGTH = 256  # longer than a tool's name may be here, since replayed calls also come from other servers
 
 ToolName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_LENGTH)]
 Output = Annotated[Text | InputParts | OtherContent, content_shape]

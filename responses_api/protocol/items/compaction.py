@@ -1,8 +1,8 @@
-"""Compacted histories: what a compaction item stands for, and where a history may be cut. Pure.
+"""Compacted histories: the content of a compaction item, and the places where a history may be cut. Pure.
 
-A compaction item stands for all that was before it, but for the messages of the system and the developer, which stay.
-It holds a summary of the older part and the retained part whole, so a client may replay it with or without the retained
-items that `/responses/compact` lists beside it: both come to the same history.
+A compaction item replaces everything before it, except for the messages of the system and the developer, which stay. It
+contains a summary of the older part and the retained part whole, so a client may replay it with or without the retained
+items that `/responses/compact` lists beside it: both give the same history.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Items = Sequence[Item]
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """What a compaction item holds: the older part in words (empty when nothing was summarised), the rest as it was."""
+    """The content of a compaction item: a summary, empty when nothing was summarised, and the items after it."""
 
     summary: str
     items: tuple[Item, ...]
@@ -34,32 +34,32 @@ class Compacted:
         value = orjson.loads(content)
         return cls(summary=value["summary"], items=tuple(value["items"]))
 
-    def standing_for(self, items: Items) -> list[Item]:
-        """The history in place of ``items``."""
+    def replacing(self, items: Items) -> list[Item]:
+        """The history that replaces ``items``."""
         return [*filter(is_instruction, items), *([summary_item(self.summary)] if self.summary else ()), *self.items]
 
 
 def summary_item(text: str) -> Item:
-    """An item that is in no request and in no answer: a summary in its place in a history."""
+    """A summary as an item of a history. It occurs in no request and in no answer."""
     return {"type": "summary", "text": text}
 
 
-def standing(items: Items) -> int | None:
-    """The place of the last compaction item, which stands for all before it; ``None`` without one."""
+def last_compaction(items: Items) -> int | None:
+    """The index of the last compaction item, which replaces everything before it; ``None`` without one."""
     return next((number for number in reversed(range(len(items))) if items[number]["type"] == "compaction"), None)
 
 
 def expand(items: Items, open_blob: Callable[[str], Compacted]) -> list[Item]:
-    """The history that ``items`` come to: the last compaction item, if there is one, stands for what is before it."""
-    last = standing(items)
+    """The history that ``items`` give: the last compaction item, if there is one, replaces everything before it."""
+    last = last_compaction(items)
     if last is None:
         return list(items)
-    return [*open_blob(items[last]["encrypted_content"]).standing_for(items[:last]), *items[last + 1 :]]
+    return [*open_blob(items[last]["encrypted_content"]).replacing(items[:last]), *items[last + 1 :]]
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A history in three: what always stays, what is to be summarised, what is kept as it is."""
+    """A history in three parts: instructions stay, older items are summarised, retained ones stay unchanged."""
 
     instructions: tuple[Item, ...]
     older: tuple[Item, ...]
@@ -67,11 +67,11 @@ class Split:
 
 
 def split_history(items: Items, *, fits: Callable[[Items], bool]) -> Split:
-    """Cut an expanded history. Retained are the latest user message and the most of the newest whole turns that fit.
+    """Cut an expanded history. Retained are the latest user message and as many of the newest whole turns as fit.
 
-    A cut falls before a user's message or after a completed group of calls, so that no call is parted from its output.
-    What follows the latest user message is cut only between such groups, as an agent's long turn must be; the message
-    itself stays. ``fits`` is asked of few suffixes, and hardly of longer ones than are retained.
+    A cut falls before a user's message or after a completed group of calls, so that no call is separated from its
+    output. What follows the latest user message is cut only between such groups, as an agent's long turn must be; the
+    message itself stays. ``fits`` is called for few suffixes, and rarely for longer ones than are retained.
     """
     rest = [item for item in items if not is_instruction(item)]
     users = [number for number, item in enumerate(rest) if _is_from_user(item)]
@@ -90,9 +90,9 @@ def split_history(items: Items, *, fits: Callable[[Items], bool]) -> Split:
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
-    """The largest number up to ``limit`` that fits, 0 if none does, where what is smaller fits too.
+    """The largest number up to ``limit`` that fits, 0 if none does; all smaller numbers fit, too.
 
-    Found by doubling, then by halving: large numbers, which cost more to ask for, are asked for last.
+    Found by doubling, then by halving: large numbers, which cost more to try, are tried last.
     """
     low, high = 0, 1
     while high <= limit and fits(high):
@@ -108,7 +108,7 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 
 
 def _ends_of_groups(items: Items) -> list[int]:
-    """Where a group of calls has got all its outputs."""
+    """The indexes after which all calls so far have their outputs."""
     open_calls: set[tuple[str, str]] = set()
     calls = {output: call for call, output in TOOL_PAIRS.items()}
     ends = []
@@ -124,7 +124,7 @@ def _ends_of_groups(items: Items) -> list[int]:
 
 
 def is_instruction(item: Item) -> bool:
-    """Whether it is a message of the system or the developer: those outlive every compaction."""
+    """Whether it is a message of the system or the developer: those survive every compaction."""
     return bool(item["type"] == "message" and item["role"] in ("system", "developer"))
 
 
@@ -133,5 +133,5 @@ def _is_from_user(item: Item) -> bool:
 
 
 def is_summary(item: Item) -> bool:
-    """Whether it is a summary in its place in a history, which no list of items shows."""
+    """Whether it is a summary within a history, which no list of items shows."""
     return bool(item["type"] == "summary")

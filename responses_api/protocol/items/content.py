@@ -1,5 +1,4 @@
-"""The parts of a message's content: `input_text` in what people say, `output_text` and `refusal` in what the assistant
-said."""
+"""The parts of a message's content: `input_text` for people, `output_text` and `refusal` for the assistant."""
 
 from __future__ import annotations
 
@@ -8,7 +7,15 @@ from typing import Annotated, Any, Literal, Never
 from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, closest, fault, tag_of_shape, tag_of_type
+from responses_api.protocol.validation.base import (
+    OTHER,
+    TAG_PREFIX,
+    WireModel,
+    closest,
+    refusal,
+    tag_of_shape,
+    tag_of_type,
+)
 from responses_api.protocol.validation.markers import Refused
 
 Bytes = Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(strict=False, fail_fast=True)]
@@ -82,12 +89,12 @@ def _quoted(names: tuple[str, ...]) -> str:
 
 def _refuse(value: object, what: str, known: tuple[str, ...]) -> Never:
     if not isinstance(value, dict):
-        raise fault("invalid_value", f"must be an object, {what}, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be an object, {what}, but it is {describe(value)}")
     kind = value.get("type")
     if kind is None:
-        raise fault("missing_required_parameter", f"is missing; {what} has the type {_quoted(known)}", field="type")
+        raise refusal("missing_required_parameter", f"is missing; {what} has the type {_quoted(known)}", field="type")
     right = f"{what} here has the type {_quoted(known)}{closest(kind, known)}"
-    raise fault("invalid_value", f"has the type {describe(kind)}; {right}")
+    raise refusal("invalid_value", f"has the type {describe(kind)}; {right}")
 
 
 def _refuse_annotation(value: object) -> Never:
@@ -98,7 +105,9 @@ def _refuse_input_part(value: object) -> Never:
     kind = value.get("type") if isinstance(value, dict) else None
     if isinstance(kind, str) and kind in _MEDIA_PARTS:
         media = _MEDIA_PARTS[kind]
-        raise fault("invalid_value", f"has the type '{kind}', but the model can't read {media}; send 'input_text' only")
+        raise refusal(
+            "invalid_value", f"has the type '{kind}', but the model can't read {media}; send 'input_text' only"
+        )
     _refuse(value, "a content part", _INPUT_PARTS)
 
 
@@ -107,10 +116,10 @@ def _refuse_output_part(value: object) -> Never:
 
 
 Annotation = Annotated[
-    Annotated[FileCitation, Tag(TAG_MARK + "file_citation")]
-    | Annotated[UrlCitation, Tag(TAG_MARK + "url_citation")]
-    | Annotated[ContainerFileCitation, Tag(TAG_MARK + "container_file_citation")]
-    | Annotated[FilePath, Tag(TAG_MARK + "file_path")]
+    Annotated[FileCitation, Tag(TAG_PREFIX + "file_citation")]
+    | Annotated[UrlCitation, Tag(TAG_PREFIX + "url_citation")]
+    | Annotated[ContainerFileCitation, Tag(TAG_PREFIX + "container_file_citation")]
+    | Annotated[FilePath, Tag(TAG_PREFIX + "file_path")]
     | Annotated[Never, Refused(_refuse_annotation), Tag(OTHER)],
     Discriminator(tag_of_type(*_ANNOTATIONS)),
 ]
@@ -140,13 +149,13 @@ class Refusal(WireModel):
 
 
 InputPart = Annotated[
-    Annotated[InputText, Tag(TAG_MARK + "input_text")] | Annotated[Never, Refused(_refuse_input_part), Tag(OTHER)],
+    Annotated[InputText, Tag(TAG_PREFIX + "input_text")] | Annotated[Never, Refused(_refuse_input_part), Tag(OTHER)],
     Discriminator(tag_of_type(*_INPUT_PARTS)),
 ]
 
 OutputPart = Annotated[
-    Annotated[OutputText, Tag(TAG_MARK + "output_text")]
-    | Annotated[Refusal, Tag(TAG_MARK + "refusal")]
+    Annotated[OutputText, Tag(TAG_PREFIX + "output_text")]
+    | Annotated[Refusal, Tag(TAG_PREFIX + "refusal")]
     | Annotated[Never, Refused(_refuse_output_part), Tag(OTHER)],
     Discriminator(tag_of_type(*_OUTPUT_PARTS)),
 ]
@@ -169,11 +178,11 @@ class ReasoningText(WireModel):
 
 
 def _refuse_content(value: object) -> Never:
-    raise fault("invalid_value", f"must be a string or an array of content parts, but it is {describe(value)}")
+    raise refusal("invalid_value", f"must be a string or an array of content parts, but it is {describe(value)}")
 
 
 content_shape = Discriminator(tag_of_shape({str: "text", list: "parts"}))
 OtherContent = Annotated[Never, Refused(_refuse_content), Tag(OTHER)]
-Text = Annotated[str, Tag(TAG_MARK + "text")]
-InputParts = Annotated[tuple[InputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]
-OutputParts = Annotated[tuple[OutputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_MARK + "parts")]
+Text = Annotated[str, Tag(TAG_PREFIX + "text")]
+InputParts = Annotated[tuple[InputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_PREFIX + "parts")]
+OutputParts = Annotated[tuple[OutputPart, ...], Field(strict=False, fail_fast=True), Tag(TAG_PREFIX + "parts")]

@@ -1,4 +1,4 @@
-"""From a request's input to items in wire form, and from stored items to what a chat template reads.
+"""Converts a request's input to items in wire form, and stored items to those that a chat template reads.
 
 There is one rendering path: the input of a request, a chain of stored turns and a client's replay of that chain all
 become the same list of items first, so equivalent spellings render, and count, alike.
@@ -56,9 +56,9 @@ def sent_ids(request: HasInput) -> list[str]:
 
 
 def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) -> list[dict[str, Any]]:
-    """The request's own input with an id for each item: a client's own where the history has not ``used`` it.
+    """The request's own input with an id for each item: a client's own, unless the history has ``used`` it.
 
-    The others are derived from the response's id, so that they are the same whenever it is asked.
+    The others are derived from the response's id, so that they are the same every time.
     """
     used = set(used)
     result = []
@@ -72,19 +72,19 @@ def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) ->
 
 
 def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:
-    """What a model is shown of items in wire form, oldest first, as items that templates are filled from.
+    """The items that a chat template is filled from, oldest first.
 
-    Instructions come first, as the system's; a summary is said by the system. The items of hosted tools are not shown.
+    Instructions come first, as the system's; a summary is the system's, too. The items of hosted tools are left out.
     References are resolved and compaction items expanded before.
     """
-    shown: list[Mapping[str, Any]] = [_said_by_system(instructions)] if instructions else []
+    shown: list[Mapping[str, Any]] = [_system_message(instructions)] if instructions else []
     for item in items:
         if item["type"] == "summary":
-            shown.append(_said_by_system(f"{SUMMARY_HEADING}\n{item['text']}"))
+            shown.append(_system_message(f"{SUMMARY_HEADING}\n{item['text']}"))
         elif item["type"] not in HOSTED_TYPES:
             shown.append(item)
     return shown
 
 
-def _said_by_system(text: str) -> dict[str, Any]:
+def _system_message(text: str) -> dict[str, Any]:
     return {"type": "message", "role": "system", "content": [{"type": "input_text", "text": text}]}

@@ -1,7 +1,7 @@
-"""Items of tools that another server ran, or that work on a machine: kept, listed, and not shown to the model.
+"""Items of tools that another server ran, or that work on a machine: stored, listed, and not shown to the model.
 
-Their own fields are checked, so that what is listed later is what OpenAI's SDK reads; what lies deeper is kept as
-it is.
+Their own fields are checked, so that OpenAI's SDK can read them when they are listed; nested values are stored
+unchanged.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.items.base import CallId, Item, ItemStatus, Json
-from responses_api.protocol.validation.base import TAG_MARK, tag_of_type
+from responses_api.protocol.validation.base import TAG_PREFIX, tag_of_type
 
 Objects = Annotated[list[Json], Field(fail_fast=True)]
 Texts = Annotated[list[str], Field(fail_fast=True)]
@@ -215,25 +215,25 @@ HOSTED_TYPES = (
 )
 
 HostedItem = Annotated[
-    Annotated[ApplyPatchCall, Tag(TAG_MARK + "apply_patch_call")]
-    | Annotated[ApplyPatchCallOutput, Tag(TAG_MARK + "apply_patch_call_output")]
-    | Annotated[CodeInterpreterCall, Tag(TAG_MARK + "code_interpreter_call")]
-    | Annotated[ComputerCall, Tag(TAG_MARK + "computer_call")]
-    | Annotated[ComputerCallOutput, Tag(TAG_MARK + "computer_call_output")]
-    | Annotated[FileSearchCall, Tag(TAG_MARK + "file_search_call")]
-    | Annotated[ImageGenerationCall, Tag(TAG_MARK + "image_generation_call")]
-    | Annotated[LocalShellCall, Tag(TAG_MARK + "local_shell_call")]
-    | Annotated[LocalShellCallOutput, Tag(TAG_MARK + "local_shell_call_output")]
-    | Annotated[McpApprovalRequest, Tag(TAG_MARK + "mcp_approval_request")]
-    | Annotated[McpApprovalResponse, Tag(TAG_MARK + "mcp_approval_response")]
-    | Annotated[McpCall, Tag(TAG_MARK + "mcp_call")]
-    | Annotated[McpListTools, Tag(TAG_MARK + "mcp_list_tools")]
-    | Annotated[Program, Tag(TAG_MARK + "program")]
-    | Annotated[ProgramOutput, Tag(TAG_MARK + "program_output")]
-    | Annotated[ShellCall, Tag(TAG_MARK + "shell_call")]
-    | Annotated[ShellCallOutput, Tag(TAG_MARK + "shell_call_output")]
-    | Annotated[ToolSearchCall, Tag(TAG_MARK + "tool_search_call")]
-    | Annotated[ToolSearchOutput, Tag(TAG_MARK + "tool_search_output")]
-    | Annotated[WebSearchCall, Tag(TAG_MARK + "web_search_call")],
+    Annotated[ApplyPatchCall, Tag(TAG_PREFIX + "apply_patch_call")]
+    | Annotated[ApplyPatchCallOutput, Tag(TAG_PREFIX + "apply_patch_call_output")]
+    | Annotated[CodeInterpreterCall, Tag(TAG_PREFIX + "code_interpreter_call")]
+    | Annotated[ComputerCall, Tag(TAG_PREFIX + "computer_call")]
+    | Annotated[ComputerCallOutput, Tag(TAG_PREFIX + "computer_call_output")]
+    | Annotated[FileSearchCall, Tag(TAG_PREFIX + "file_search_call")]
+    | Annotated[ImageGenerationCall, Tag(TAG_PREFIX + "image_generation_call")]
+    | Annotated[LocalShellCall, Tag(TAG_PREFIX + "local_shell_call")]
+    | Annotated[LocalShellCallOutput, Tag(TAG_PREFIX + "local_shell_call_output")]
+    | Annotated[McpApprovalRequest, Tag(TAG_PREFIX + "mcp_approval_request")]
+    | Annotated[McpApprovalResponse, Tag(TAG_PREFIX + "mcp_approval_response")]
+    | Annotated[McpCall, Tag(TAG_PREFIX + "mcp_call")]
+    | Annotated[McpListTools, Tag(TAG_PREFIX + "mcp_list_tools")]
+    | Annotated[Program, Tag(TAG_PREFIX + "program")]
+    | Annotated[ProgramOutput, Tag(TAG_PREFIX + "program_output")]
+    | Annotated[ShellCall, Tag(TAG_PREFIX + "shell_call")]
+    | Annotated[ShellCallOutput, Tag(TAG_PREFIX + "shell_call_output")]
+    | Annotated[ToolSearchCall, Tag(TAG_PREFIX + "tool_search_call")]
+    | Annotated[ToolSearchOutput, Tag(TAG_PREFIX + "tool_search_output")]
+    | Annotated[WebSearchCall, Tag(TAG_PREFIX + "web_search_call")],
     Discriminator(tag_of_type(*HOSTED_TYPES)),
 ]

@@ -22,12 +22,12 @@ from responses_api.protocol.items.calls import (
 from responses_api.protocol.items.content import InputParts, OtherContent, OutputParts, Text, content_shape
 from responses_api.protocol.items.hosted import HOSTED_TYPES, HostedItem
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, at_most, closest, fault
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, at_most, closest, refusal
 from responses_api.protocol.validation.markers import Refused
 
 Phase = Literal["commentary", "final_answer"]
 
-MAX_INPUT_ITEMS = 20_000  # each costs time and rows even when it has no text, which the context would bound
+MAX_INPUT_ITEMS = 20_000  # each takes time and rows, even one without text, which the context's length doesn't bound
 
 ROLES = ("user", "assistant", "system", "developer")
 
@@ -45,14 +45,14 @@ LATER_TYPES = ("additional_tools", "configuration_update")
 
 
 def item_prefix(item_type: str) -> Prefix:
-    """What the id of a new item of this type begins with."""
+    """The prefix of the id of a new item of this type."""
     return _PREFIXES.get(item_type, "item_")
 
 
 def _check_role(value: object) -> object:
     if value not in ROLES:
         right = "one of 'user', 'assistant', 'system' and 'developer'"
-        raise fault("invalid_value", f"must be {right}, but it is {describe(value)}{closest(value, ROLES)}")
+        raise refusal("invalid_value", f"must be {right}, but it is {describe(value)}{closest(value, ROLES)}")
     return value
 
 
@@ -94,40 +94,40 @@ class AssistantMessage(_Message):
 def _tag_of_item(value: Any) -> str:
     kind = value.get("type") if isinstance(value, dict) else OTHER
     if kind is None and "id" in value and value.get("role") is None and value.get("content") is None:
-        return TAG_MARK + "item_reference"  # the one other item that may leave out its type
+        return TAG_PREFIX + "item_reference"  # the one other item that may leave out its type
     if kind is None or kind == "message":
-        return TAG_MARK + ("assistant" if value.get("role") == "assistant" else "message")
+        return TAG_PREFIX + ("assistant" if value.get("role") == "assistant" else "message")
     if not isinstance(kind, str):
         return OTHER
     if kind in HOSTED_TYPES:
-        return TAG_MARK + "hosted"
-    return TAG_MARK + kind if kind in OWN_TYPES else OTHER
+        return TAG_PREFIX + "hosted"
+    return TAG_PREFIX + kind if kind in OWN_TYPES else OTHER
 
 
 def _refuse_item(value: object) -> Never:
     if not isinstance(value, dict):
-        raise fault("invalid_value", f"must be an object, an input item, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be an object, an input item, but it is {describe(value)}")
     kind = value["type"]
     if isinstance(kind, str) and kind in LATER_TYPES:
-        raise fault(
+        raise refusal(
             "unsupported_parameter", f"has the type '{kind}', which this server does not support yet; remove it"
         )
     advice = closest(kind, ("message", *OWN_TYPES, *HOSTED_TYPES, *LATER_TYPES)) or "; send 'message'"
-    raise fault("invalid_value", f"has the type {describe(kind)}, which is no input item{advice}")
+    raise refusal("invalid_value", f"has the type {describe(kind)}, which is no input item{advice}")
 
 
 InputItem = Annotated[
-    Annotated[InputMessage, Tag(TAG_MARK + "message")]
-    | Annotated[AssistantMessage, Tag(TAG_MARK + "assistant")]
-    | Annotated[FunctionCall, Tag(TAG_MARK + "function_call")]
-    | Annotated[FunctionCallOutput, Tag(TAG_MARK + "function_call_output")]
-    | Annotated[CustomToolCall, Tag(TAG_MARK + "custom_tool_call")]
-    | Annotated[CustomToolCallOutput, Tag(TAG_MARK + "custom_tool_call_output")]
-    | Annotated[ReasoningItem, Tag(TAG_MARK + "reasoning")]
-    | Annotated[CompactionItem, Tag(TAG_MARK + "compaction")]
-    | Annotated[CompactionTrigger, Tag(TAG_MARK + "compaction_trigger")]
-    | Annotated[ItemReference, Tag(TAG_MARK + "item_reference")]
-    | Annotated[HostedItem, Tag(TAG_MARK + "hosted")]
+    Annotated[InputMessage, Tag(TAG_PREFIX + "message")]
+    | Annotated[AssistantMessage, Tag(TAG_PREFIX + "assistant")]
+    | Annotated[FunctionCall, Tag(TAG_PREFIX + "function_call")]
+    | Annotated[FunctionCallOutput, Tag(TAG_PREFIX + "function_call_output")]
+    | Annotated[CustomToolCall, Tag(TAG_PREFIX + "custom_tool_call")]
+    | Annotated[CustomToolCallOutput, Tag(TAG_PREFIX + "custom_tool_call_output")]
+    | Annotated[ReasoningItem, Tag(TAG_PREFIX + "reasoning")]
+    | Annotated[CompactionItem, Tag(TAG_PREFIX + "compaction")]
+    | Annotated[CompactionTrigger, Tag(TAG_PREFIX + "compaction_trigger")]
+    | Annotated[ItemReference, Tag(TAG_PREFIX + "item_reference")]
+    | Annotated[HostedItem, Tag(TAG_PREFIX + "hosted")]
     | Annotated[Never, Refused(_refuse_item), Tag(OTHER)],
     Discriminator(_tag_of_item),
 ]
@@ -135,12 +135,12 @@ InputItems = Annotated[
     tuple[InputItem, ...],
     Field(strict=False, fail_fast=True, max_length=MAX_INPUT_ITEMS),
     BeforeValidator(at_most(MAX_INPUT_ITEMS)),
-    Tag(TAG_MARK + "items"),
+    Tag(TAG_PREFIX + "items"),
 ]
 
 _ITEM: TypeAdapter[InputItem] = TypeAdapter(InputItem)
 
 
 def parse_item(value: object) -> InputItem:
-    """Read a stored item as one of an input. Raises pydantic's error."""
+    """A stored item as an input item. Raises pydantic's error."""
     return _ITEM.validate_python(value)

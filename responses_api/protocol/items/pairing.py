@@ -1,4 +1,4 @@
-"""What the items of a request say of each other: which call an output answers, and which stored items are meant."""
+"""How the items of a request refer to others: outputs to their calls, references to stored items."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def references(items: WireItems) -> list[tuple[int, str]]:
 
 
 def check_tool_pairs(history: WireItems, items: WireItems) -> None:
-    """Every output has its call and every call its output, by `call_id`, in any order, over history and input.
+    """Check that every output has its call and every call its output, by `call_id`, in any order, over all items.
 
-    Raises InvalidValue (400, `param: "input"`) that names the first call for which this isn't so. References have to be
-    resolved before. A call that was cut (status `incomplete`) needs no output, for nobody could run it.
+    Raises InvalidValue (400, `param: "input"`) that names the first call for which this isn't so. References are
+    resolved before. A call that was cut (status `incomplete`) needs no output, since nobody could run it.
     """
     calls: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     outputs: Counter[tuple[str, str]] = Counter()

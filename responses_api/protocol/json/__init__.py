@@ -1,1 +1,1 @@
-"""JSON text and values: read, written and checked, whatever they mean."""
+"""JSON text and values: reading, writing and checking, without regard to what they mean."""

@@ -1,8 +1,8 @@
 """JSON values read in steps, so that no other thread waits for a large text to be parsed as a whole. Pure.
 
-A parser in C holds the interpreter until it is done, and makes objects that take many times the bytes of the text. Here
-a text is scanned in windows and parsed by orjson in runs of whole elements, each of a few milliseconds; the values that
-it may have are counted before they are made. What comes out is what `orjson.loads` returns for the whole text.
+A parser in C blocks the interpreter until it is done, and its objects take many times the bytes of the text. Here a
+text is scanned in windows and parsed by orjson in runs of whole elements, each of a few milliseconds. Values are
+counted before they are made. The result is what `orjson.loads` returns for the whole text.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 _STRING = rb'"[^"]*+"'
 _FLAT = rb'[\[{](?:[^"\[\]{}]++|%b)*+[\]}]' % _STRING
 _SEGMENT = re.compile(rb'(?:[^"\[\]{},]++|%b|%b|(,))*+([\[\]{}]|"|\Z)' % (_STRING, _FLAT))
-"""Up to the next bracket, or a quote that the window does not close. Arrays and objects that hold no others are passed
-over, as are strings, scalars and commas, the last of which is captured."""
+"""Up to the next bracket, or a quote that the window does not close. Arrays and objects without others inside are
+skipped, as are strings, scalars and commas; the last comma is captured."""
 _STRINGS = re.compile(_STRING)
 _OPENING_HALF = re.compile(rb"\\u[dD][89abAB]..", re.DOTALL)
 _CLOSED_BY: Final = {b"[": b"]", b"{": b"}"}
@@ -32,35 +32,35 @@ _CLOSED_BY: Final = {b"[": b"]", b"{": b"}"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingLimits:
-    """How large a text may be where it multiplies, and in which steps it is read."""
+    """Limits on what multiplies in memory, and the size of the steps."""
 
     max_values: int
-    """Commas and opening brackets, which stand for a value each: an empty array or object counts as two."""
+    """Commas and opening brackets, each counted as one value: an empty array or object counts as two."""
     max_wide_bytes: int = 8 << 20
-    """Bytes of one string that has more than ASCII: in memory each of its characters may take four bytes."""
+    """Bytes of one string with characters beyond ASCII: in memory each character may take four bytes."""
     max_gap_bytes: int = 4 << 20
-    """Bytes of one number, or of white space in a row, and of an object's name."""
+    """Bytes of one number, of one run of white space, or of one name of an object."""
     max_depth: int = 1024
     """Levels of arrays and objects, as in orjson."""
     direct_bytes: int = 1 << 20
-    """A text of at most so many bytes and of `direct_values` is parsed in one step."""
+    """A text of at most this many bytes and `direct_values` values is parsed in one step."""
     direct_values: int = 1 << 15
     run_bytes: int = 1 << 15
-    """Bytes that are parsed at once, and that are scanned at once."""
+    """Bytes scanned, and parsed, per step."""
     string_bytes: int = 1 << 20
-    """A string that is longer is decoded in pieces of this size."""
+    """A longer string is decoded in pieces of this size."""
 
 
-STORED_AT_ONCE: Final = 1 << 16
-_OF_OURS: Final = ReadingLimits(
-    max_values=sys.maxsize, max_wide_bytes=sys.maxsize, max_gap_bytes=sys.maxsize, direct_bytes=STORED_AT_ONCE
+DIRECT_STORED_BYTES: Final = 1 << 16
+_STORED_LIMITS: Final = ReadingLimits(
+    max_values=sys.maxsize, max_wide_bytes=sys.maxsize, max_gap_bytes=sys.maxsize, direct_bytes=DIRECT_STORED_BYTES
 )
 
 
 def read_json(text: bytes, *, limits: ReadingLimits, between: Callable[[], None] = lambda: None) -> Any:
-    """The value of a JSON text, as `orjson.loads` reads it; a byte order mark is passed over.
+    """The value of a JSON text, as `orjson.loads` reads it; a byte order mark is skipped.
 
-    ``between`` is called between two steps; what it raises ends the reading. Raises :class:`InvalidJson`, or
+    ``between`` is called between two steps; an exception from it ends the reading. Raises :class:`InvalidJson`, or
     :class:`RequestTooLarge` for more values than ``limits`` allow.
     """
     if text.startswith(BYTE_ORDER_MARK):
@@ -74,14 +74,14 @@ def read_json(text: bytes, *, limits: ReadingLimits, between: Callable[[], None]
 
 
 def read_stored(text: str) -> Any:
-    """The value of a JSON text of ours, of any size, read in steps."""
-    if len(text) <= STORED_AT_ONCE:
+    """The value of a JSON text from our own store, of any size, read in steps."""
+    if len(text) <= DIRECT_STORED_BYTES:
         return orjson.loads(text)
-    return read_json(text.encode(), limits=_OF_OURS)
+    return read_json(text.encode(), limits=_STORED_LIMITS)
 
 
 def most_values(text: bytes) -> int:
-    """A number that the values of a JSON text don't exceed: commas and brackets within strings are counted, too."""
+    """Upper bound on the number of values of a JSON text: commas and brackets within strings count, too."""
     return 1 + text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
@@ -90,7 +90,7 @@ def _sentence(reason: str) -> str:
 
 
 class _Frame:
-    """An array or an object that is open. It gets a value only when it is too large to be parsed with its parent."""
+    """An open array or object. It gets a value of its own only when it is too large to be parsed with its parent."""
 
     __slots__ = ("closing", "element", "key", "run", "start", "value", "whole")
 
@@ -98,12 +98,12 @@ class _Frame:
         self.start = start
         self.closing = _CLOSED_BY[opening]
         self.run = start + 1
-        """Where the elements begin that have not been parsed."""
+        """Start of the elements that are not parsed yet."""
         self.element = start + 1
-        """Where the current element begins."""
+        """Start of the current element."""
         self.value: list[Any] | dict[str, Any] | None = None
         self.key = ""
-        """The name of the element that is being read apart."""
+        """Name of the element that is being read by itself."""
         self.whole = False
         """Whether the current element has been read: only white space may follow it."""
 
@@ -117,7 +117,7 @@ class _Reader:
         root.value = []
         self._frames = [root]
         self._made = 0
-        """How many of the frames have a value: the outermost ones."""
+        """Number of frames that have a value: the outermost ones."""
         self._values = 1
 
     def read(self) -> Any:
@@ -136,7 +136,7 @@ class _Reader:
                 if not token:
                     break
                 place = at + match.start(2)
-                if token == b'"':  # a string that the window does not hold whole
+                if token == b'"':  # a string that ends beyond the window
                     following = self._end_of_string(place)
                     if following - place > self._limits.string_bytes and self._is_value(place):
                         self._read_string(place, following)
@@ -202,7 +202,7 @@ class _Reader:
     # Frames
 
     def _make_frames(self, count: int) -> None:
-        """Give so many of the outermost arrays and objects their values, with the elements before their last."""
+        """Give the outermost ``count`` arrays and objects their values, without their last elements."""
         frames = self._frames
         for number in range(self._made + 1, count):
             self._begin_element(frames[number - 1], frames[number].start)
@@ -210,7 +210,7 @@ class _Reader:
             self._made = number
 
     def _begin_element(self, frame: _Frame, start: int) -> None:
-        """Parse what is complete of a frame, and the name of the element whose value begins at ``start``."""
+        """Parse the complete elements of a frame, and the name of the element whose value begins at ``start``."""
         if frame.whole:
             raise self._error("expected ',' or a closing bracket", start)
         if frame.run < frame.element:
@@ -225,7 +225,7 @@ class _Reader:
         (frame.key,) = name
 
     def _end_element(self, frame: _Frame, value: Any, end: int) -> None:
-        """Give a frame the element that has been read apart, which ends before ``end``."""
+        """Give a frame the element that was read by itself and ends before ``end``."""
         if isinstance(frame.value, dict):
             frame.value[frame.key] = value
         else:
@@ -273,7 +273,7 @@ class _Reader:
         return frame.closing == b"]" or bool(self._text[frame.element : start].strip(WHITE_SPACE))
 
     def _read_string(self, start: int, end: int) -> None:
-        """Read a long string apart."""
+        """Read a long string by itself."""
         frame = self._frames[-1]
         self._make_frames(len(self._frames))
         self._begin_element(frame, start)
@@ -287,7 +287,7 @@ class _Reader:
             window = self._text[at : at + max(self._limits.run_bytes, 2)]
             masked = window.replace(b"\\\\", b"\0\1")
             if masked.endswith(b"\\") and at + len(window) < size:
-                masked = masked[:-1]  # what it escapes is in the next window
+                masked = masked[:-1]  # the escaped character is in the next window
             end = masked.replace(b'\\"', b"\0\1").find(b'"')
             if end >= 0:
                 return at + end + 1
@@ -314,7 +314,7 @@ class _Reader:
         return "".join(pieces)
 
     def _cut(self, start: int, wanted: int, end: int) -> int:
-        """A place at ``wanted`` or shortly before, at which no character and no pair of escapes is cut in two."""
+        """The last place up to ``wanted`` that cuts no character and no pair of escapes in two."""
         if wanted == end:
             return end
         window = self._text[start:wanted].replace(b"\\\\", b"\0\1")
@@ -349,6 +349,6 @@ class _Reader:
 
 
 def _masked(window: bytes) -> bytes:
-    """A window that begins outside of a string, or with one, without escaped quotes: what is left delimits strings."""
+    """A window that begins outside of a string, or with one, without escaped quotes: those left delimit strings."""
     masked = window.replace(b"\\\\", b"\0\1")
     return masked.replace(b'\\"', b"\0\1")

@@ -1,4 +1,4 @@
-"""What every JSON value has to satisfy before anything else looks at it, and how a place in it is called.
+"""Checks that every JSON value passes first, and the spelling of a place within one.
 
 A value that passes can be stored in PostgreSQL, written back as JSON and walked recursively: no NUL characters, no
 unpaired surrogates, no integers beyond 64 bits, no infinities, at most 100 levels of nesting.
@@ -13,7 +13,7 @@ from typing import Any
 from responses_api.errors import InvalidValue
 
 Path = tuple[str | int, ...]
-Flaw = tuple[str, list[str | int]]  # what is wrong, and where: innermost step first
+Found = tuple[str, list[str | int]]  # the error, and its place: innermost step first
 
 MAX_DEPTH = 100
 MIN_INTEGER = -(2**63)
@@ -30,7 +30,7 @@ def shorten(name: str) -> str:
 
 
 def describe(value: object) -> str:
-    """A value in a message: short ones as they are, long ones by their kind."""
+    """A value in a message: short ones are quoted, long ones named by kind."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -50,49 +50,49 @@ def format_path(path: Path) -> str | None:
 
 def check_wire_value(body: object) -> None:
     """Raise InvalidValue, naming the place, for a value that could not be stored or written back."""
-    flaw = _find_flaw(body, 0)
-    if flaw is not None:
-        reason, steps = flaw
+    error = _find_error(body, 0)
+    if error is not None:
+        reason, steps = error
         path = tuple(reversed(steps))
         param = format_path(path if len(path) < MAX_DEPTH else path[:1])
         raise InvalidValue(f"`{param}` {reason}." if param else f"The request body {reason}.", param=param)
 
 
-def _find_flaw(value: object, depth: int) -> Flaw | None:
+def _find_error(value: object, depth: int) -> Found | None:
     if isinstance(value, str):
-        flaw = _text_flaw(value)
-        return (f"contains {flaw}", []) if flaw else None
+        error = _text_error(value)
+        return (f"contains {error}", []) if error else None
     if isinstance(value, list | dict):
         if depth >= MAX_DEPTH:
             return f"is nested deeper than {MAX_DEPTH} levels; flatten it", []
-        return _find_flaw_inside(value, depth)
-    reason = _scalar_flaw(value)
+        return _find_error_inside(value, depth)
+    reason = _scalar_error(value)
     return (reason, []) if reason else None
 
 
-def _find_flaw_inside(value: list[object] | dict[object, object], depth: int) -> Flaw | None:
-    if isinstance(value, dict) and (reason := _names_flaw(value)):
+def _find_error_inside(value: list[object] | dict[object, object], depth: int) -> Found | None:
+    if isinstance(value, dict) and (reason := _name_error(value)):
         return reason, []
     pairs: Iterable[tuple[Any, object]] = value.items() if isinstance(value, dict) else enumerate(value)
     for step, child in pairs:
         if type(child) in _PLAIN or (type(child) is int and MIN_INTEGER <= child <= MAX_INTEGER):
-            continue  # short of a call for each entry of a long array
-        if (flaw := _find_flaw(child, depth + 1)) is not None:
-            flaw[1].append(step)
-            return flaw
+            continue  # saves a call per entry of a long array
+        if (error := _find_error(child, depth + 1)) is not None:
+            error[1].append(step)
+            return error
     return None
 
 
-def _names_flaw(value: dict[object, object]) -> str | None:
+def _name_error(value: dict[object, object]) -> str | None:
     for name in value:
         if not isinstance(name, str):
             return "has a name that is not a string; names in JSON are strings"
-        if (flaw := _text_flaw(name)) is not None:
-            return f"has a name with {flaw}"
+        if (error := _text_error(name)) is not None:
+            return f"has a name with {error}"
     return None
 
 
-def _scalar_flaw(value: object) -> str | None:
+def _scalar_error(value: object) -> str | None:
     if value is None or isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -103,7 +103,7 @@ def _scalar_flaw(value: object) -> str | None:
     return "is not a JSON value"
 
 
-def _text_flaw(text: str) -> str | None:
+def _text_error(text: str) -> str | None:
     if "\0" in text:
         return "a NUL character (U+0000), which can't be stored; remove it"
     if not text.isascii():

@@ -1,6 +1,6 @@
 """JSON text written in steps, so that no other thread waits for a large value to be written as a whole. Pure.
 
-What comes out is what `orjson.dumps` writes. Small values are written in one step.
+The result is what `orjson.dumps` writes. Small values are written in one step.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 
 STEP_WEIGHT: Final = 1 << 18
-"""What is written at once: characters, and `VALUE_WEIGHT` for each value. A millisecond or two."""
+"""Weight written per step: characters, and `VALUE_WEIGHT` per value. Takes a millisecond or two."""
 VALUE_WEIGHT: Final = 16
 DECODED_BYTES: Final = 1 << 20
 
@@ -40,11 +40,11 @@ class _Writer:
     def __init__(self, step: int) -> None:
         self._step = step
         self._heavy: set[int] = set()
-        """The arrays and objects that are too heavy for one step, by identity."""
+        """Ids of the arrays and objects that are too heavy for one step."""
         self.pieces: list[bytes] = []
 
     def weigh(self, value: Any) -> int:
-        """How heavy a value is. Remembers which of the arrays and objects in it are too heavy."""
+        """The weight of a value. Notes which arrays and objects in it are too heavy."""
         if isinstance(value, str):
             return VALUE_WEIGHT + len(value)
         if isinstance(value, dict):

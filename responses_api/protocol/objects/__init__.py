@@ -1,4 +1,4 @@
-"""What the server answers with: one type for each object, which builders make and OpenAPI describes."""
+"""Objects that the server answers with: builders return these types, and OpenAPI describes them."""
 
 from responses_api.protocol.objects.compaction import CompactedHistory
 from responses_api.protocol.objects.conversation import Conversation, DeletedConversation

@@ -1,4 +1,4 @@
-"""The Response object, with every field that OpenAI's SDK types and Open Responses requires: null where nothing is.
+"""The Response object, with every field that OpenAI's SDK types and Open Responses requires.
 
 Effective values are echoed, not what was sent: a default shows as the value that was used.
 """
@@ -146,7 +146,7 @@ def initial_response(
         "top_p": top_p,
         "truncation": request.truncation,
         "user": request.user,
-        # Nothing that this server does; OpenAI's types want them there.
+        # Unused by this server, and required by OpenAI's types.
         "access_programs": None,
         "conversation": None,
         "image": None,

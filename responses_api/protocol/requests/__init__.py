@@ -1,1 +1,1 @@
-"""What requests may say: bodies and query strings."""
+"""Bodies and query strings of requests."""

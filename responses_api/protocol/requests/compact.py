@@ -9,7 +9,7 @@ from pydantic import Field, PlainValidator, model_validator
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests.create import MAX_COUNT, Input
-from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.base import WireModel, refusal
 from responses_api.protocol.validation.markers import Allows, Refused
 from responses_api.protocol.validation.parsing import parse_body
 
@@ -19,12 +19,14 @@ MAX_SUMMARY_TOKENS = 16_384
 
 def _refuse_stream(value: object) -> object:
     if value is not False:
-        raise fault("unsupported_parameter", "is not a parameter of this route, which answers as a whole; remove it")
+        raise refusal("unsupported_parameter", "is not a parameter of this route, which answers as a whole; remove it")
     return value
 
 
 def _refuse_conversation(value: object) -> Never:
-    raise fault("unsupported_parameter", "is not a parameter of this route; send the items, or `previous_response_id`")
+    raise refusal(
+        "unsupported_parameter", "is not a parameter of this route; send the items, or `previous_response_id`"
+    )
 
 
 class CompactRequest(WireModel):
@@ -49,10 +51,10 @@ class CompactRequest(WireModel):
     def _has_input(self) -> CompactRequest:
         if self.input == () and self.previous_response_id is None:
             reason = "is missing; send the history to compact, or name its last response by `previous_response_id`"
-            raise fault("missing_required_parameter", reason, field="input")
+            raise refusal("missing_required_parameter", reason, field="input")
         return self
 
 
 def parse_compact(payload: object) -> CompactRequest:
-    """Check a request body. Raises an ApiError (400) that names one fault."""
+    """Check a request body. Raises an ApiError (400) that names one error."""
     return parse_body(CompactRequest, payload)

@@ -1,4 +1,4 @@
-"""The Conversations API in wire form: the bodies of its requests, its objects, and the parameter `conversation`."""
+"""The bodies of the Conversations API, and the parameter `conversation`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.items.input import InputItem
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests.parameters import Metadata
-from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.base import WireModel, refusal
 from responses_api.protocol.validation.markers import Allows
 from responses_api.protocol.validation.parsing import parse_body
 
@@ -20,7 +20,7 @@ MAX_ITEMS = 20
 
 def _check_count(value: object) -> object:
     if isinstance(value, list) and len(value) > MAX_ITEMS:
-        raise fault(
+        raise refusal(
             "invalid_value", f"must have at most {MAX_ITEMS} items, but it has {len(value)}; send several times"
         )
     return value
@@ -31,24 +31,24 @@ def _id_of(value: object) -> object:
     if isinstance(value, str):
         return value
     if not isinstance(value, dict):
-        raise fault(
+        raise refusal(
             "invalid_value", f"must be a conversation's id or an object with its `id`, but it is {describe(value)}"
         )
     for name in value:
         if name != "id":
-            raise fault("unknown_parameter", "is not a known parameter; send the `id` alone", field=name)
+            raise refusal("unknown_parameter", "is not a known parameter; send the `id` alone", field=name)
     if value.get("id") is None:
-        raise fault("missing_required_parameter", "is missing; send the conversation's id", field="id")
+        raise refusal("missing_required_parameter", "is missing; send the conversation's id", field="id")
     if not isinstance(value["id"], str):
-        raise fault("invalid_value", f"must be a string, but it is {describe(value['id'])}", field="id")
+        raise refusal("invalid_value", f"must be a string, but it is {describe(value['id'])}", field="id")
     return value["id"]
 
 
 def _refuse_orders(item: InputItem) -> InputItem:
     if item.type == "item_reference":
-        raise fault("unsupported_parameter", "refers to an item; a conversation takes items themselves")
+        raise refusal("unsupported_parameter", "refers to an item; a conversation takes items themselves")
     if item.type == "compaction_trigger":
-        raise fault("unsupported_parameter", "asks for a compaction, which a conversation can't do; leave it out")
+        raise refusal("unsupported_parameter", "asks for a compaction, which a conversation can't do; leave it out")
     return item
 
 
@@ -97,19 +97,19 @@ class CreateItems(WireModel):
 
 
 def parse_create_conversation(payload: object) -> CreateConversation:
-    """Raises an ApiError (400) that names one fault."""
+    """Raises an ApiError (400) that names one error."""
     return parse_body(CreateConversation, payload)
 
 
 def parse_update_conversation(payload: object) -> UpdateConversation:
-    """Raises an ApiError (400) that names one fault."""
+    """Raises an ApiError (400) that names one error."""
     if isinstance(payload, dict) and "metadata" in payload and payload["metadata"] is None:
         payload = {**payload, "metadata": {}}
     return parse_body(UpdateConversation, payload)
 
 
 def parse_create_items(payload: object) -> CreateItems:
-    """Raises an ApiError (400) that names one fault."""
+    """Raises an ApiError (400) that names one error."""
     return parse_body(CreateItems, payload)
 
 

@@ -24,9 +24,9 @@ from responses_api.protocol.json.values import MAX_INTEGER, MIN_INTEGER, describ
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests import sampling as s
 from responses_api.protocol.requests.conversations import ConversationId
-from responses_api.protocol.tools.choice import ToolChoice, is_forced, offered
+from responses_api.protocol.tools.choice import ToolChoice, callable_numbers, is_forced
 from responses_api.protocol.tools.declared import Declared, Tools, check_tools, declared_tools
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, fault, tag_of_shape
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.parsing import parse_body
 
@@ -34,11 +34,11 @@ MAX_COUNT = 2**31 - 1
 
 
 def _refuse_input(value: object) -> Never:
-    raise fault("invalid_value", f"must be a string or an array of input items, but it is {describe(value)}")
+    raise refusal("invalid_value", f"must be a string or an array of input items, but it is {describe(value)}")
 
 
 Input = Annotated[
-    Annotated[str, Tag(TAG_MARK + "text")] | InputItems | Annotated[Never, Refused(_refuse_input), Tag(OTHER)],
+    Annotated[str, Tag(TAG_PREFIX + "text")] | InputItems | Annotated[Never, Refused(_refuse_input), Tag(OTHER)],
     Discriminator(tag_of_shape({str: "text", list: "items"})),
 ]
 
@@ -86,7 +86,7 @@ class CreateResponse(WireModel):
     stop: s.Stop = ()
     top_k: s.TopK = 0
 
-    # tools, reasoning, and what is told besides the text
+    # tools, reasoning, and what comes beside the text
     include: p.Include = ()
     reasoning: p.Reasoning = p.Reasoning()
     tool_choice: ToolChoice = "auto"
@@ -117,26 +117,26 @@ class CreateResponse(WireModel):
     def _has_input(self) -> Self:
         if self.previous_response_id is not None and self.conversation is not None:
             reason = "can't be sent together with `previous_response_id`; send one of the two"
-            raise fault("invalid_value", reason, field="conversation")
+            raise refusal("invalid_value", reason, field="conversation")
         if self.input == () and self.previous_response_id is None and self.conversation is None:
             reason = "is missing; send a string or at least one item, or continue a response by `previous_response_id`"
-            raise fault("missing_required_parameter", reason, field="input")
+            raise refusal("missing_required_parameter", reason, field="input")
         if self.stop_strings and self.text.format.type != "text":
             reason = "would cut the JSON that `text.format` asks for; leave one of the two out"
-            raise fault("invalid_value", reason, field="stop")
+            raise refusal("invalid_value", reason, field="stop")
         if not isinstance(self.input, str):
             for index, item in enumerate(self.input[:-1]):
                 if item.type == "compaction_trigger":
                     reason = "asks for a compaction and must be the last item"
-                    raise fault("invalid_value", reason, field=f"input[{index}]")
+                    raise refusal("invalid_value", reason, field=f"input[{index}]")
         return self
 
     @model_validator(mode="after")
     def _has_tools(self) -> Self:
         check_tools(self.tools, self.declared_tools)
-        if self._offered and self.stop_strings:
+        if self._callable_numbers and self.stop_strings:
             reason = "would cut the calls that `tools` allow; leave it out, or send 'none' as `tool_choice`"
-            raise fault("invalid_value", reason, field="stop")
+            raise refusal("invalid_value", reason, field="stop")
         return self
 
     @cached_property
@@ -146,22 +146,22 @@ class CreateResponse(WireModel):
 
     @cached_property
     def callable_tools(self) -> tuple[ModelTool, ...]:
-        """The same for the model, in order. Takes long for schemas whose size was not checked."""
+        """The declared tools for the model's dialect, in order. Slow for schemas whose size was not checked."""
         return tuple(one.for_model() for one in self.declared_tools)
 
     @property
     def shown_tools(self) -> tuple[ModelTool, ...]:
-        """What the model is told of."""
+        """The tools that the prompt shows."""
         return () if self.tool_choice == "none" else self.callable_tools
 
     @property
     def offered_tools(self) -> tuple[ModelTool, ...]:
-        """What the model may call."""
-        return tuple(self.callable_tools[number] for number in self._offered)
+        """The tools that the model may call."""
+        return tuple(self.callable_tools[number] for number in self._callable_numbers)
 
     @cached_property
-    def _offered(self) -> tuple[int, ...]:
-        return offered(self.tool_choice, self.declared_tools)
+    def _callable_numbers(self) -> tuple[int, ...]:
+        return callable_numbers(self.tool_choice, self.declared_tools)
 
     @property
     def must_call(self) -> bool:
@@ -178,7 +178,7 @@ class CreateResponse(WireModel):
 
     @property
     def stop_strings(self) -> tuple[str, ...]:
-        """Before the first of these the answer ends."""
+        """The answer ends before the first of these."""
         return (self.stop,) if isinstance(self.stop, str) else self.stop
 
     @property
@@ -188,5 +188,5 @@ class CreateResponse(WireModel):
 
 
 def parse_create(payload: object) -> CreateResponse:
-    """Check a request body. Raises an ApiError (400) that names one fault."""
+    """Check a request body. Raises an ApiError (400) that names one error."""
     return parse_body(CreateResponse, payload)

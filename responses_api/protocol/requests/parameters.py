@@ -1,4 +1,4 @@
-"""The settings of a request besides model, input and sampling: what is echoed, and what this server does not do yet.
+"""The settings of a request besides model, input and sampling: echoed ones and unsupported ones.
 
 A parameter that asks for something beyond this server is refused by its name; a value that asks for nothing (null, an
 empty list, the default) is accepted and shows in the response as the effective value. Nothing is silently ignored.
@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests.text_format import PlainText, TextFormat
-from responses_api.protocol.validation.base import WireModel, at_most, closest, entries, fault
+from responses_api.protocol.validation.base import WireModel, at_most, closest, entries, refusal
 from responses_api.protocol.validation.markers import Allows, Refused
 
 INCLUDABLE = (
@@ -39,11 +39,11 @@ MAX_POLICIES = 1  # of `context_management`
 
 
 def _unsupported(advice: str) -> Never:
-    raise fault("unsupported_parameter", f"asks for what this server does not support yet; {advice}")
+    raise refusal("unsupported_parameter", f"asks for what this server does not support yet; {advice}")
 
 
 def _refuse_always(value: object) -> Never:
-    raise fault("unsupported_parameter", "is not supported by this server; leave it out")
+    raise refusal("unsupported_parameter", "is not supported by this server; leave it out")
 
 
 def _refuse_true(value: bool) -> bool:
@@ -52,7 +52,7 @@ def _refuse_true(value: bool) -> bool:
 
 def _check_top_logprobs(value: int) -> int:
     if not 0 <= value <= MAX_TOP_LOGPROBS:
-        raise fault("invalid_value", f"must be 0 to {MAX_TOP_LOGPROBS}, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be 0 to {MAX_TOP_LOGPROBS}, but it is {describe(value)}")
     return value
 
 
@@ -64,7 +64,7 @@ def _check_includable(value: str) -> str:
     """A known `include` value that can't apply here is accepted."""
     if value not in INCLUDABLE:
         known = "; known are " + ", ".join(INCLUDABLE)
-        raise fault(
+        raise refusal(
             "invalid_value", f"is {describe(value)}, which can't be included{closest(value, INCLUDABLE) or known}"
         )
     return value
@@ -73,13 +73,15 @@ def _check_includable(value: str) -> str:
 def _check_metadata(value: dict[str, str]) -> dict[str, str]:
     for key in value:
         if len(key) > MAX_METADATA_KEY:
-            raise fault("invalid_value", f"has a key of {len(key)} characters; {MAX_METADATA_KEY} are allowed")
+            raise refusal("invalid_value", f"has a key of {len(key)} characters; {MAX_METADATA_KEY} are allowed")
     return value
 
 
 def _check_tier(value: object) -> Literal["default"]:
     if value not in ("auto", "default"):
-        raise fault("invalid_value", f"must be 'auto' or 'default', for there is one tier, but it is {describe(value)}")
+        raise refusal(
+            "invalid_value", f"must be 'auto' or 'default', for there is one tier, but it is {describe(value)}"
+        )
     return "default"
 
 

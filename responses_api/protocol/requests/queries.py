@@ -10,7 +10,7 @@ from responses_api.errors import UnknownParameter
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.json.values import describe, format_path
 from responses_api.protocol.requests.parameters import Include
-from responses_api.protocol.validation.base import WireModel, fault
+from responses_api.protocol.validation.base import WireModel, refusal
 from responses_api.protocol.validation.markers import Allows
 from responses_api.protocol.validation.parsing import Pairs, parse_arguments
 
@@ -22,20 +22,20 @@ def _check_limit(value: object) -> object:
     text = str(value)
     if text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LIMIT)) and 1 <= int(text) <= MAX_LIMIT:
         return int(text)
-    raise fault("invalid_value", f"must be an integer from 1 to {MAX_LIMIT}, but it is {describe(value)}")
+    raise refusal("invalid_value", f"must be an integer from 1 to {MAX_LIMIT}, but it is {describe(value)}")
 
 
 def _check_cursor(value: object) -> object:
     text = str(value)
     if text.isascii() and text.isdigit() and len(text) <= MAX_CURSOR_DIGITS:
         return int(text)
-    raise fault("invalid_value", f"must be the `sequence_number` of an event, but it is {describe(value)}")
+    raise refusal("invalid_value", f"must be the `sequence_number` of an event, but it is {describe(value)}")
 
 
 def _check_flag(value: object) -> object:
     flags = {"true": True, "false": False, "1": True, "0": False}
     if not isinstance(value, str) or value not in flags:
-        raise fault("invalid_value", f"must be true or false, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be true or false, but it is {describe(value)}")
     return flags[value]
 
 
@@ -63,7 +63,7 @@ class RetrieveQuery(WireModel):
     def _has_stream(self) -> Self:
         if self.starting_after is not None and not self.stream:
             reason = "says where a stream goes on; send `stream=true` with it, or leave it out"
-            raise fault("invalid_value", reason, field="starting_after")
+            raise refusal("invalid_value", reason, field="starting_after")
         return self
 
 

@@ -1,4 +1,4 @@
-"""Our extensions to a request's sampling: what OpenAI's API for completions and other servers of local models have."""
+"""Our sampling parameters, as in OpenAI's API for completions and in other servers of local models."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, at_most, entries, fault, tag_of_shape
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, at_most, entries, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Allows, Refused
 
 MAX_STOPS = 4
@@ -27,13 +27,15 @@ ARGUMENT = "[A-Za-z_][A-Za-z0-9_]{0,63}"
 
 
 def _refuse_stop(value: object) -> Never:
-    raise fault("invalid_value", f"must be a string or an array of strings, but it is {describe(value)}")
+    raise refusal("invalid_value", f"must be a string or an array of strings, but it is {describe(value)}")
 
 
 def _check_biases(value: dict[str, float]) -> dict[str, float]:
     for name in value:
         if not re.fullmatch(TOKEN_ID, name):
-            raise fault("invalid_value", "must be named by a token's id in decimal digits, such as '50256'", field=name)
+            raise refusal(
+                "invalid_value", "must be named by a token's id in decimal digits, such as '50256'", field=name
+            )
     return value
 
 
@@ -44,24 +46,24 @@ def _is_bias(value: object) -> bool:
 def _check_arguments(value: dict[str, Any]) -> dict[str, Any]:
     for name in value:
         if name in RESERVED_TEMPLATE_ARGUMENTS:
-            raise fault("invalid_value", "can't be set, for the server sets it; remove it", field=name)
+            raise refusal("invalid_value", "can't be set, for the server sets it; remove it", field=name)
         if not re.fullmatch(ARGUMENT, name):
             reason = "must have a name of at most 64 letters, digits and underscores, as a template's variables have"
-            raise fault("invalid_value", reason, field=name)
+            raise refusal("invalid_value", reason, field=name)
     size = len(orjson.dumps(value))
     if size > MAX_TEMPLATE_BYTES:
-        raise fault("invalid_value", f"must be at most {MAX_TEMPLATE_BYTES} bytes of JSON, but it is {size}")
+        raise refusal("invalid_value", f"must be at most {MAX_TEMPLATE_BYTES} bytes of JSON, but it is {size}")
     return value
 
 
 _Stop = Annotated[str, Field(min_length=1, max_length=MAX_STOP)]
 Stop = Annotated[
-    Annotated[_Stop, Tag(TAG_MARK + "text")]
+    Annotated[_Stop, Tag(TAG_PREFIX + "text")]
     | Annotated[
         tuple[_Stop, ...],
         Field(strict=False, fail_fast=True, max_length=MAX_STOPS),
         BeforeValidator(at_most(MAX_STOPS)),
-        Tag(TAG_MARK + "list"),
+        Tag(TAG_PREFIX + "list"),
     ]
     | Annotated[Never, Refused(_refuse_stop), Tag(OTHER)],
     Discriminator(tag_of_shape({str: "text", list: "list"})),

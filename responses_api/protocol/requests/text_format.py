@@ -1,4 +1,4 @@
-"""`text.format`: free text, any JSON object, or what a JSON Schema describes, which is checked at creation."""
+"""`text.format`: free text, any JSON object, or JSON that satisfies a schema, which is checked at creation."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from inference.types import Constraint
 from responses_api.protocol.schemas.decoder import enforceable
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, refuse_type, tag_of_type
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, refuse_type, tag_of_type
 from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.names import Name
 
@@ -28,7 +28,7 @@ class PlainText(WireModel):
 
     @property
     def instruction(self) -> str:
-        """What the model is told of the form."""
+        """The instruction about the format for the model."""
         return ""
 
     @property
@@ -44,7 +44,7 @@ class JsonObject(WireModel):
 
     @property
     def instruction(self) -> str:
-        """What the model is told of the form."""
+        """The instruction about the format for the model."""
         return "Answer with one JSON object and nothing else."
 
     @property
@@ -72,7 +72,7 @@ class JsonSchema(WireModel):
 
     @property
     def instruction(self) -> str:
-        """What the model is told of the form."""
+        """The instruction about the format for the model."""
         about = f" It is: {self.description.rstrip('.')}." if self.description else ""
         schema = json.dumps(self.json_schema, ensure_ascii=False)
         return f"Answer with JSON and nothing else, as this JSON Schema says.{about}\n{schema}"
@@ -83,9 +83,9 @@ class JsonSchema(WireModel):
 
 
 TextFormat = Annotated[
-    Annotated[PlainText, Tag(TAG_MARK + "text")]
-    | Annotated[JsonObject, Tag(TAG_MARK + "json_object")]
-    | Annotated[JsonSchema, Tag(TAG_MARK + "json_schema")]
+    Annotated[PlainText, Tag(TAG_PREFIX + "text")]
+    | Annotated[JsonObject, Tag(TAG_PREFIX + "json_object")]
+    | Annotated[JsonSchema, Tag(TAG_PREFIX + "json_schema")]
     | Annotated[Never, Refused(_refuse_format), Tag(OTHER)],
     Discriminator(tag_of_type(*KINDS)),
 ]

@@ -1,1 +1,1 @@
-"""JSON Schemas of callers: checked, and made ready for the decoder that enforces them."""
+"""Callers' JSON Schemas: checked, and prepared for the decoder that enforces them."""

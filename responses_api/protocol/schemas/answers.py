@@ -1,7 +1,7 @@
-"""The last look at a structured answer: whether its whole text satisfies the schema, as the decoder should have seen.
+"""Validation of a whole structured answer: the last check, of what the decoder should have enforced.
 
-Bounded: by the answer's values and levels, and by time. Nothing is fetched. Patterns are not run again, since Python's
-would backtrack: the decoder's, which run in linear time, have constrained the text.
+Bounded by the answer's values and levels, and by time. Nothing is fetched. Patterns are not run again: Python's would
+backtrack, and the decoder has already enforced them in linear time.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _MOST_DIGITS = 4000  # beyond, Python refuses to read an integer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationLimits:
-    """How large an answer may be, in values and levels, and how long the look at it may take."""
+    """Limits on an answer's values and levels, and on the time for validating it."""
 
     max_nodes: int
     max_depth: int
     seconds: float
 
 
-def answer_flaw(text: str, schema: dict[str, Any], *, limits: ValidationLimits) -> str:
-    """Why the text is not JSON that satisfies the schema, without quoting it: for the log; empty when it does."""
-    _validator_class()  # its import is not the answer's fault
-    # Of this thread's own time: on a machine that is busy with others, a good answer must not fail.
+def answer_error(text: str, schema: dict[str, Any], *, limits: ValidationLimits) -> str:
+    """Why the text is not JSON that satisfies the schema, without quoting it, for the log; empty when it is."""
+    _validator_class()  # imports before the clock starts
+    # In this thread's CPU time: a good answer must not fail because the machine is busy.
     deadline = time.thread_time() + limits.seconds
     try:
         value = json.loads(text, parse_int=_integer)
@@ -43,7 +43,7 @@ def answer_flaw(text: str, schema: dict[str, Any], *, limits: ValidationLimits) 
     except _Exceeded as exceeded:
         return str(exceeded)
     except ValueError as error:
-        return f"it is no JSON: {error}"
+        return f"it is not valid JSON: {error}"
     except RecursionError:
         return "it is nested too deep"
 
@@ -90,7 +90,7 @@ _deadline: ContextVar[float] = ContextVar("deadline")
 
 @cache
 def _validator_class() -> Any:
-    """jsonschema's, with an eye on the clock and exact decimals. Only who validates pays for the import."""
+    """jsonschema's validator, with a deadline and exact decimals. Imported on first use."""
     import jsonschema
 
     draft = jsonschema.Draft202012Validator
@@ -117,6 +117,6 @@ def _multiple_of(validator: Any, divisor: Any, instance: Any, schema: Any) -> It
 
     if not validator.is_type(instance, "number"):
         return
-    # Not decimals: they divide no more digits than their context has.
+    # Fractions, since decimals divide only as many digits as their context has.
     if (isinstance(instance, float) and not math.isfinite(instance)) or _exact(instance) % _exact(divisor):
         yield jsonschema.ValidationError(f"{instance} is not a multiple of {divisor}")

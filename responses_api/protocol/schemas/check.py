@@ -1,8 +1,8 @@
-"""JSON Schemas (Draft 2020-12) that an answer or a tool's arguments are to satisfy: what is refused at creation.
+"""JSON Schemas (Draft 2020-12) for answers and for tools' arguments, checked when a response is created.
 
-`check_schema` is bounded in time by its limits, fetches nothing and runs no pattern. What it lets through can be
-enforced token by token. `check_form` is for schemas that need not be enforced: it refuses what is too large or no
-schema in any draft; `enforceable_part` gives what of such a one the decoder can follow.
+`check_schema` is bounded in time by its limits, fetches nothing and runs no pattern. A schema that passes can be
+enforced token by token. `check_form` is for schemas that need not be enforced: it refuses those that are too large or
+invalid in every draft; `enforceable_part` is the part of such a schema that the decoder can follow.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from responses_api.protocol.json.values import Path, describe, format_path, shor
 from responses_api.protocol.schemas.decoder import enforceable, rewritten
 from responses_api.protocol.schemas.endless import endless_place
 from responses_api.protocol.schemas.finite import is_finite
-from responses_api.protocol.schemas.keywords import FORMS, KNOWN, NO_EFFECT, UNENFORCEABLE, number_flaws
+from responses_api.protocol.schemas.keywords import FORMS, KNOWN, NO_EFFECT, UNENFORCEABLE, number_errors
 from responses_api.protocol.schemas.nodes import LISTS, MAPS, SINGLE, Node, all_nodes, subschemas
 from responses_api.protocol.schemas.references import Places
 
-_MOST_TRIALS = 200  # subschemas that are tried in search of a fault
-_MOST_DROPPED = 24  # keywords that are dropped of a schema that need not be enforced
-_FEW_TRIALS = 40  # and the subschemas that are tried for each: what isn't found is dropped with what is around it
-_DROPPING_SECONDS = 0.2  # of CPU time; nothing is enforced of a schema that takes longer
+_MOST_TRIALS = 200  # subschemas tried in search of an error
+_MOST_DROPPED = 24  # keywords dropped from a schema that need not be enforced
+_FEW_TRIALS = 40  # subschemas tried per dropped keyword; an error that isn't found is dropped with its surroundings
+_DROPPING_SECONDS = 0.2  # of CPU time; a schema that takes longer is not enforced at all
 _MOST_QUOTED = 160  # characters of the decoder's reason
 
 
-class SchemaFault(InvalidValue):
-    """What is wrong with a schema. `place` leads to it."""
+class SchemaError(InvalidValue):
+    """An error in a schema; `place` is the path to it."""
 
     def __init__(self, place: Path, reason: str) -> None:
         param = format_path(place)
@@ -46,7 +46,7 @@ class SchemaFault(InvalidValue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SchemaLimits:
-    """How large a schema may be: bytes of JSON, subschemas, and levels of subschemas in each other."""
+    """Limits on a schema's bytes of JSON, on its subschemas, and on their nesting."""
 
     max_bytes: int
     max_nodes: int
@@ -69,28 +69,29 @@ def check_schema(schema: dict[str, Any], *, path: Path, limits: SchemaLimits, st
 
 
 def _check_whole(schema: dict[str, Any], path: Path, *, most_trials: int = _MOST_TRIALS) -> None:
-    for place, reason in number_flaws(schema, path):
-        raise SchemaFault(place, reason)
+    for place, reason in number_errors(schema, path):
+        raise SchemaError(place, reason)
     _check_references(schema, path)
     endless = endless_place(schema)
     if endless is not None:
-        raise SchemaFault((*path, *endless), "refers to itself for the same value; let it refer to a part of the value")
+        raise SchemaError((*path, *endless), "refers to itself for the same value; let it refer to a part of the value")
     if not is_finite(schema):
         reason = "is satisfied by no value of finite size; give its recursion an end, such as a null or an []"
-        raise SchemaFault(path, reason)
+        raise SchemaError(path, reason)
     _check_decoder(schema, path, most_trials=most_trials)
 
 
 def check_form(schema: dict[str, Any], *, path: Path, limits: SchemaLimits) -> None:
-    """Raise InvalidValue, naming the place, for a schema that is too large, or that no draft would call one."""
+    """Raise InvalidValue, naming the place, for a schema that is too large, or invalid in every draft."""
     _check_bytes(schema, path, limits)
     _check_nodes(schema, path, limits, _check_structure)
 
 
 def enforceable_part(schema: dict[str, Any]) -> dict[str, Any] | None:
-    """What of a schema that has passed `check_form` the decoder can follow, as it takes it; None when that is nothing.
+    """The part of a schema that the decoder can follow, in the decoder's form; None when there is none.
 
-    It allows the same values and more. Remembered by the JSON text; nobody changes what is returned.
+    The schema has passed `check_form`; its part allows the same values and more. Cached by the JSON text: don't change
+    the result.
     """
     return _enforceable_part(json.dumps(schema))
 
@@ -105,10 +106,10 @@ def _enforceable_part(text: str) -> dict[str, Any] | None:
         try:
             _check_nodes(part, (), _ANY_SIZE, _check_keywords)
             _check_whole(part, (), most_trials=_FEW_TRIALS)
-        except SchemaFault as fault:
-            if not fault.place:
+        except SchemaError as error:
+            if not error.place:
                 return None
-            part = _dropped(part, fault.place)
+            part = _dropped(part, error.place)
         else:
             return enforceable(part)
     return None
@@ -127,7 +128,7 @@ _WITH: Final = {
 
 
 def _dropped(node: dict[str, Any], place: Path) -> Any:
-    """A copy of a schema that says nothing at this place."""
+    """A copy of a schema without what is at this place."""
     if not place:
         return {}
     keyword, rest = str(place[0]), place[1:]
@@ -151,7 +152,7 @@ def _dropped(node: dict[str, Any], place: Path) -> Any:
 def _check_bytes(schema: Any, path: Path, limits: SchemaLimits) -> None:
     size = len(orjson.dumps(schema))
     if size > limits.max_bytes:
-        raise SchemaFault(path, f"is {size} bytes of JSON, and {limits.max_bytes} are allowed; use a smaller schema")
+        raise SchemaError(path, f"is {size} bytes of JSON, and {limits.max_bytes} are allowed; use a smaller schema")
 
 
 def _check_nodes(schema: Any, path: Path, limits: SchemaLimits, check: Callable[[dict[str, Any], Path], None]) -> None:
@@ -161,13 +162,13 @@ def _check_nodes(schema: Any, path: Path, limits: SchemaLimits, check: Callable[
         place, node, depth = waiting.pop()
         count += 1
         if count > limits.max_nodes:
-            raise SchemaFault(path, f"has more than {limits.max_nodes} subschemas; use a smaller schema")
+            raise SchemaError(path, f"has more than {limits.max_nodes} subschemas; use a smaller schema")
         if depth > limits.max_depth:
-            raise SchemaFault(place, f"is nested deeper than {limits.max_depth} levels; use `$ref` or a flatter schema")
+            raise SchemaError(place, f"is nested deeper than {limits.max_depth} levels; use `$ref` or a flatter schema")
         if isinstance(node, bool) or (check is _check_structure and isinstance(node, list) and place[-1] == "items"):
             continue  # draft 7 has arrays of schemas as `items`
         if not isinstance(node, dict):
-            raise SchemaFault(place, f"must be a schema, which is an object or a boolean, but it is {describe(node)}")
+            raise SchemaError(place, f"must be a schema, which is an object or a boolean, but it is {describe(node)}")
         check(node, place)
         waiting += reversed([((*place, *step), child, depth + 1) for step, child in subschemas(node)])
 
@@ -176,11 +177,11 @@ def _check_keywords(node: dict[str, Any], place: Path) -> None:
     for keyword, value in node.items():
         if keyword in UNENFORCEABLE and not (keyword in NO_EFFECT and value is NO_EFFECT[keyword]):
             reason = f"can't be enforced, for the keyword '{keyword}' is not supported; remove it"
-            raise SchemaFault((*place, keyword), reason)
+            raise SchemaError((*place, keyword), reason)
         _check_value(keyword, value, place)
     if not node.get("$ref", "#").startswith("#"):
         reason = "must begin with '#': other documents are never fetched; move it into '$defs'"
-        raise SchemaFault((*place, "$ref"), reason)
+        raise SchemaError((*place, "$ref"), reason)
 
 
 def _check_structure(node: dict[str, Any], place: Path) -> None:
@@ -192,7 +193,7 @@ def _check_structure(node: dict[str, Any], place: Path) -> None:
 def _check_value(keyword: str, value: object, place: Path) -> None:
     allowed = FORMS.get(keyword)
     if allowed is not None and not allowed[0](value):
-        raise SchemaFault((*place, keyword), f"must be {allowed[1]}, but it is {describe(value)}")
+        raise SchemaError((*place, keyword), f"must be {allowed[1]}, but it is {describe(value)}")
 
 
 def _check_references(schema: dict[str, Any], path: Path) -> None:
@@ -204,10 +205,10 @@ def _check_references(schema: dict[str, Any], path: Path) -> None:
             reason = (
                 f"leads to no schema: '{shorten(node['$ref'])}' must be a pointer such as '#/$defs/name', or an anchor"
             )
-            raise SchemaFault((*place, "$ref"), reason)
+            raise SchemaError((*place, "$ref"), reason)
         if "$id" in node and place != path:
             reason = "changes what references within it mean, which is not supported; remove it"
-            raise SchemaFault((*place, "$id"), reason)
+            raise SchemaError((*place, "$id"), reason)
 
 
 # --- OpenAI's rules for strict schemas --------------------------------------------------------------------------------
@@ -215,27 +216,27 @@ def _check_references(schema: dict[str, Any], path: Path) -> None:
 
 def _check_strict(schema: dict[str, Any], path: Path) -> None:
     if schema.get("type") != "object":
-        raise SchemaFault((*path, "type"), "must be 'object' at the root of a strict schema")
+        raise SchemaError((*path, "type"), "must be 'object' at the root of a strict schema")
     if "anyOf" in schema:
-        raise SchemaFault((*path, "anyOf"), "is not allowed at the root of a strict schema; put it into a property")
+        raise SchemaError((*path, "anyOf"), "is not allowed at the root of a strict schema; put it into a property")
     for place, node in all_nodes(schema, path):
         if isinstance(node, bool):
             continue
         unknown = next((keyword for keyword in node if keyword not in KNOWN), None)
         if unknown is not None:
             reason = "is not a keyword of JSON Schema 2020-12, and a strict schema may have no other; remove it"
-            raise SchemaFault((*place, unknown), reason)
+            raise SchemaError((*place, unknown), reason)
         if not _is_object(node):
             continue
         if node.get("additionalProperties") is not False:
-            raise SchemaFault(
+            raise SchemaError(
                 (*place, "additionalProperties"), "must be given, and be false, in every object of a strict schema"
             )
         required = node.get("required", [])
         missing = next((name for name in node.get("properties", {}) if name not in required), None)
         if missing is not None:
             reason = f"must name every property in a strict schema, and '{missing}' is missing; let it be null instead"
-            raise SchemaFault((*place, "required"), reason)
+            raise SchemaError((*place, "required"), reason)
 
 
 def _is_object(node: dict[str, Any]) -> bool:
@@ -247,7 +248,7 @@ def _is_object(node: dict[str, Any]) -> bool:
 
 
 def _check_decoder(schema: dict[str, Any], path: Path, *, most_trials: int) -> None:
-    reason = _decoder_flaw(schema)
+    reason = _decoder_error(schema)
     if not reason:
         return
     root = rewritten(schema, _inside)
@@ -260,7 +261,7 @@ def _check_decoder(schema: dict[str, Any], path: Path, *, most_trials: int) -> N
                 break
             pointer = "".join(f"/{_escaped(part)}" for part in (*place, *step))
             trials += 1
-            inner = "" if child is True else _decoder_flaw({"$ref": f"#/$defs/root{pointer}", "$defs": {"root": root}})
+            inner = "" if child is True else _decoder_error({"$ref": f"#/$defs/root{pointer}", "$defs": {"root": root}})
             if inner:
                 place, node, reason = (*place, *step), child, inner
                 break
@@ -269,15 +270,15 @@ def _check_decoder(schema: dict[str, Any], path: Path, *, most_trials: int) -> N
     place, reason = _keyword(place, node, reason)
     reason = reason.replace("#/$defs/root", "#").replace("/$defs/root", "#")
     shown = reason if len(reason) <= _MOST_QUOTED else reason[:_MOST_QUOTED] + "…"
-    raise SchemaFault((*path, *place), f"can't be enforced ({shown}); change it or remove it")
+    raise SchemaError((*path, *place), f"can't be enforced ({shown}); change it or remove it")
 
 
-def _decoder_flaw(schema: dict[str, Any]) -> str:
+def _decoder_error(schema: dict[str, Any]) -> str:
     return constraint_error(Constraint(kind="json_schema", text=json.dumps(enforceable(schema))))
 
 
 def _keyword(place: Path, node: Node, reason: str) -> tuple[Path, str]:
-    """The place of the one keyword that is meant, where that can be told."""
+    """The place of the keyword in error, where the reason names it."""
     for keyword, words in (("$ref", "ointer"), ("oneOf", "oneOf"), ("format", "format"), ("pattern", "regex")):
         if isinstance(node, dict) and keyword in node and words in reason:
             clear = "its schemas may overlap; use 'anyOf'" if keyword == "oneOf" else reason
@@ -286,7 +287,7 @@ def _keyword(place: Path, node: Node, reason: str) -> tuple[Path, str]:
 
 
 def _inside(node: dict[str, Any]) -> dict[str, Any]:
-    """References of a schema that has become a definition of another."""
+    """A node whose references lead into `#/$defs/root`, where its schema has become a definition of another."""
     reference = node.get("$ref", "")
     local = reference == "#" or reference.startswith("#/")
     return {**node, "$ref": "#/$defs/root" + reference[1:]} if local else node

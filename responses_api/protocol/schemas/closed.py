@@ -1,4 +1,4 @@
-"""Objects whose properties a JSON Schema names, kept to those: a small model would else make up more and never end."""
+"""Limits objects to the properties that their schema names: a small model would otherwise make up more without end."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ABOUT_OTHERS = frozenset(
 
 
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with `additionalProperties: false` wherever it names properties and says nothing of others.
+    """The schema with `additionalProperties: false` wherever it names properties and doesn't mention others.
 
-    It allows some of the same values, and at least one if there was one: where parts of it join (`allOf`), it stays.
+    It allows a subset of the same values, which is not empty unless theirs was: a schema with `allOf` stays as it is.
     """
     if any("allOf" in node for _, node in all_nodes(schema, ()) if isinstance(node, dict)):
         return schema

@@ -1,4 +1,4 @@
-"""A JSON Schema as the decoder is given it: what it can follow, in its spelling, and nothing else of a caller's."""
+"""A JSON Schema in the decoder's form: the keywords that it can follow, in its spelling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from responses_api.protocol.schemas.references import Places
 
 
 def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as the decoder takes it: it allows no other values, and objects no properties that nobody spoke of.
+    """The schema as the decoder takes it: it allows no other values, and no properties that the schema doesn't name.
 
     Annotations are left out, and so are options of the decoder that a caller may have put among them.
     """
@@ -23,7 +23,7 @@ def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def without_patterns(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without what runs patterns; it allows the same values and more."""
+    """The schema without the keywords that run patterns; it allows the same values and more."""
     loosened: dict[str, Any] = rewritten(schema, _patternless)
     return loosened
 
@@ -46,7 +46,7 @@ def rewritten(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> 
 
 
 def _simpler(node: dict[str, Any], places: Places) -> dict[str, Any]:
-    """`oneOf` as `anyOf` where its values can't overlap; patterns made safe; references in one spelling."""
+    """A node with `anyOf` for a `oneOf` whose values can't overlap, safe patterns, and canonical references."""
     node = {keyword: value for keyword, value in node.items() if keyword in ENFORCED}
     if "pattern" in node:
         node["pattern"] = for_json_strings(node["pattern"])
@@ -61,7 +61,7 @@ def _simpler(node: dict[str, Any], places: Places) -> dict[str, Any]:
 def _patternless(node: dict[str, Any]) -> dict[str, Any]:
     dropped = {"pattern", "patternProperties"}
     if "patternProperties" in node:
-        dropped.add("additionalProperties")  # which properties these are, patterns tell
+        dropped.add("additionalProperties")  # patterns decide which properties these are
     return {keyword: value for keyword, value in node.items() if keyword not in dropped}
 
 

@@ -22,7 +22,7 @@ def endless_place(schema: dict[str, Any]) -> Path | None:
     for key, targets in after.items():
         for target in targets:
             before[target].add(key)
-    # What leads nowhere, or is led to from nowhere, is in no circle; without it others are such, too.
+    # A node without successors, or without predecessors, is in no cycle. Removing it may make others such nodes.
     _peel(after, before)
     _peel(before, after)
     left = after.keys() & before.keys()

@@ -1,4 +1,4 @@
-"""Whether some value of finite size satisfies a JSON Schema, which may hold itself."""
+"""Whether a JSON Schema, which may contain itself, is satisfied by some value of finite size."""
 
 from __future__ import annotations
 
@@ -9,33 +9,34 @@ from responses_api.protocol.schemas.nodes import TYPES, Node, all_nodes
 from responses_api.protocol.schemas.references import Places
 
 _UNLIMITED = 1 << 62
-_MOST_LOOKS = 500_000
-"""So many schemas are looked at, some of them again and again; what is more entangled counts as finite."""
+_MOST_VISITS = 500_000
+"""Limit on visits to subschemas, repeated ones included; a schema that needs more counts as finite."""
 
 
 def is_finite(schema: dict[str, Any]) -> bool:
-    """Whether some finite value may satisfy it: grown from the leaves, since a schema can hold itself.
+    """Whether some finite value may satisfy it.
 
-    Exact but for what values are compared by: where only numbers, lengths or texts contradict each other, it says yes.
+    Grown from the leaves, since a schema can contain itself. Contradictions between numbers, lengths or texts are not
+    seen: then the answer is yes.
     """
     return _Growth(schema).is_finite()
 
 
 class _Growth:
-    """The subschemas that are known to have a finite value, more and more of them."""
+    """The growing set of subschemas that are known to have a finite value."""
 
     def __init__(self, schema: dict[str, Any]) -> None:
         self._root = schema
         self._places = Places(schema)
         self._finite: set[int] = set()
         self._joins: dict[int, list[dict[str, Any]] | None] = {}
-        self._looks = 0
+        self._visits = 0
 
     def is_finite(self) -> bool:
         waiting = [node for _, node in all_nodes(self._root, ()) if isinstance(node, dict)]
         grown: list[dict[str, Any]] | None = None
         while grown != []:
-            if self._looks > _MOST_LOOKS:
+            if self._visits > _MOST_VISITS:
                 return True
             grown = [node for node in waiting if self._ends(node)]
             self._finite.update(map(id, grown))
@@ -47,7 +48,7 @@ class _Growth:
 
     def _ends(self, node: dict[str, Any]) -> bool:
         joined = self._joined(node)
-        self._looks += len(joined or ())
+        self._visits += len(joined or ())
         if joined is None or not _has_value(joined, self._is_known):
             return False
         for part in joined:
@@ -57,23 +58,23 @@ class _Growth:
         return True
 
     def _ends_with(self, joined: list[dict[str, Any]], choice: Node) -> bool:
-        """Whether a choice has a finite value by itself, and one that fits what stands beside it."""
+        """Whether a choice has a finite value by itself, and one that satisfies the schemas beside it."""
         if isinstance(choice, bool):
             return choice
         if id(choice) not in self._finite:
             return False
         inside = self._joined(choice)
-        self._looks += len(joined) + len(inside or ())
+        self._visits += len(joined) + len(inside or ())
         return inside is not None and _has_value([*joined, *inside], self._is_known)
 
     def _joined(self, node: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """All schemas that hold for the same value as this one; None when one of them is false, or refers to itself."""
+        """All schemas that apply to the same value as this one; None when one of them is false, or refers to itself."""
         if id(node) not in self._joins:
             self._joins[id(node)] = self._join(node, {})
         return self._joins[id(node)]
 
     def _join(self, node: Node, seen: dict[int, bool]) -> list[dict[str, Any]] | None:
-        """`seen`: the schemas that were met, and whether they were left again."""
+        """`seen` maps visited schemas to whether their visit has ended."""
         if isinstance(node, bool):
             return [] if node else None
         if id(node) in seen:
@@ -93,7 +94,7 @@ class _Growth:
 
 
 def _has_value(joined: list[dict[str, Any]], is_known: Callable[[Node], bool]) -> bool:
-    """Whether a finite value satisfies all of these, their choices aside."""
+    """Whether a finite value satisfies all of these, without regard to their choices."""
     if any("enum" in part or "const" in part for part in joined):
         return True
     kinds = set.intersection(*(_kinds(part) for part in joined))
@@ -136,7 +137,7 @@ def _has_object(joined: list[dict[str, Any]], is_known: Callable[[Node], bool]) 
 
 
 def _may_have(name: str, joined: Iterable[dict[str, Any]], is_known: Callable[[Node], bool]) -> bool:
-    """Whether a property of this name has a finite value; which patterns it matches isn't looked at."""
+    """Whether a property of this name has a finite value; patterns are not matched."""
     return all(
         is_known(part["properties"][name]) if name in part.get("properties", {}) else _may_have_others(part, is_known)
         for part in joined

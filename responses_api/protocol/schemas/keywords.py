@@ -1,4 +1,4 @@
-"""The keywords of JSON Schema (Draft 2020-12): what is known, what a decoder can follow, and what a value must be."""
+"""Keywords of JSON Schema (Draft 2020-12): those that are known, those that are enforced, and the forms of values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ENFORCED: Final = frozenset(
         "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     }
 )  # fmt: skip
-"""What a decoder is given of a schema: nothing else of a caller's reaches it."""
+"""Keywords that reach the decoder: nothing else of a caller's schema does."""
 UNENFORCEABLE: Final = (
     "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "dependencies", "contains", "minContains",
     "maxContains", "uniqueItems", "propertyNames", "unevaluatedItems", "unevaluatedProperties", "additionalItems",
@@ -40,9 +40,9 @@ KNOWN: Final = ENFORCED | ANNOTATIONS | frozenset(UNENFORCEABLE)
 MOST_MULTIPLE: Final = 10_000
 """The decoder counts remainders: the least common multiple of all `multipleOf` of a schema is at most this."""
 LARGEST_MINIMUM: Final = 10_000
-"""The decoder has a state for each letter that has to come."""
+"""The decoder has one state per required character."""
 MOST_OPTIONAL: Final = 64
-"""With `minProperties` the decoder has a rule for each pair of optional properties."""
+"""With `minProperties` the decoder has one rule per pair of optional properties."""
 LARGEST_EXACT: Final = 2**53 - 1
 """The decoder reads numbers as doubles, which are exact up to here."""
 _BOUNDS: Final = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
@@ -97,11 +97,11 @@ FORMS: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
     **dict.fromkeys(("deprecated", "readOnly", "writeOnly"), (_is(bool), "true or false")),
     "examples": (_is(list), "an array"),
 }
-"""What a keyword's value must be: a test, and the words for it."""
+"""A test of each keyword's value, and a description of what passes it."""
 
 
-def number_flaws(schema: Node, path: Path) -> Iterator[tuple[Path, str]]:
-    """The numbers of a schema that a decoder would round, or would need too many states for; place and reason."""
+def number_errors(schema: Node, path: Path) -> Iterator[tuple[Path, str]]:
+    """Numbers of a schema that the decoder would round, or would need too many states for: place and reason."""
     common = 1
     for place, node in all_nodes(schema, path):
         if isinstance(node, bool):
@@ -116,7 +116,7 @@ def number_flaws(schema: Node, path: Path) -> Iterator[tuple[Path, str]]:
         for keyword in _BOUNDS:
             if not _is_exact(node.get(keyword, 0)):
                 yield (*place, keyword), _inexact("remove it, or use a smaller one")
-        yield from _value_flaws(node, place)
+        yield from _value_errors(node, place)
         if "multipleOf" in node and _is_exact(node["multipleOf"]):
             _, digits, exponent = Decimal(repr(node["multipleOf"])).normalize().as_tuple()
             whole = int("".join(map(str, digits))) * 10 ** max(0, int(exponent))
@@ -128,7 +128,7 @@ def number_flaws(schema: Node, path: Path) -> Iterator[tuple[Path, str]]:
                 common = joined
 
 
-def _value_flaws(node: dict[str, Any], place: Path) -> Iterator[tuple[Path, str]]:
+def _value_errors(node: dict[str, Any], place: Path) -> Iterator[tuple[Path, str]]:
     entries = [((*place, "enum", index), value) for index, value in enumerate(node.get("enum", ()))]
     if "const" in node:
         entries.append(((*place, "const"), node["const"]))

@@ -1,4 +1,4 @@
-"""A JSON Schema as a tree of subschemas: one walk for all that looks at them. Nothing here judges them."""
+"""A JSON Schema as a tree of subschemas: the one walk that all checks use."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SINGLE: Final = ("items", "additionalProperties")
 def subschemas(node: Node) -> Iterator[tuple[Path, Node]]:
     """The direct subschemas, definitions first, each with its path from the node.
 
-    What has not the form of a keyword's value has none; what stands in a schema's place is given, whatever it is.
+    A keyword's value that is malformed has none; what is in a schema's place is given, whatever it is.
     """
     if not isinstance(node, dict):
         return
@@ -36,7 +36,7 @@ def subschemas(node: Node) -> Iterator[tuple[Path, Node]]:
 
 
 def all_nodes(node: Node, place: Path) -> Iterator[tuple[Path, Node]]:
-    """A schema and all that are in it."""
+    """A schema and all its subschemas, each with its path."""
     yield place, node
     for step, child in subschemas(node):
         yield from all_nodes(child, (*place, *step))

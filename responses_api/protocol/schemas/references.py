@@ -10,7 +10,7 @@ Pointer = tuple[str, ...]
 
 
 def pointer(reference: str) -> Pointer | None:
-    """The steps that a reference such as `#/%24defs/a~1b` takes from the root; None for one that is no pointer."""
+    """The steps that a reference such as `#/%24defs/a~1b` takes from the root; None for one that is not a pointer."""
     if not reference.startswith("#"):
         return None
     fragment = unquote(reference[1:])
@@ -36,7 +36,7 @@ class Places:
         return None if steps is None else self._nodes.get(steps)
 
     def canonical(self, reference: str) -> str:
-        """The same reference as a pointer in the one spelling that a decoder and a comparison of texts can rely on."""
+        """The same reference as a pointer, in the spelling that the decoder and comparisons rely on."""
         steps = self._steps(reference)
         if steps is None:
             return reference

@@ -12,11 +12,11 @@ from responses_api.protocol.tools.client import CALLABLE_TYPES
 from responses_api.protocol.tools.declared import HOSTED_TYPES, MAX_TOOLS, Declared, HostedTool
 from responses_api.protocol.validation.base import (
     OTHER,
-    TAG_MARK,
+    TAG_PREFIX,
     WireModel,
     at_most,
     closest,
-    fault,
+    refusal,
     refuse_type,
     tag_of_type,
 )
@@ -32,11 +32,11 @@ def _refuse_choice(value: object) -> Never:
         kind = value.get("type")
         if kind in HOSTED_CHOICES:
             reason = f"asks for the tool '{kind}', which this server can't run; send 'auto', or choose a function"
-            raise fault("unsupported_parameter", reason, field="type")
+            raise refusal("unsupported_parameter", reason, field="type")
         refuse_type(value, TYPES)
     known = ", ".join(f"'{word}'" for word in WORDS)
     reason = f"must be one of {known}, or an object, but it is {describe(value)}{closest(value, WORDS)}"
-    raise fault("invalid_value", reason)
+    raise refusal("invalid_value", reason)
 
 
 def _refuse_entry(value: object) -> Never:
@@ -58,15 +58,15 @@ class NamedTool(WireModel):
 
 
 def _tag_of_entry(value: Any) -> str:
-    kind = tag_of_type(*CALLABLE_TYPES, *HOSTED_TYPES)(value).removeprefix(TAG_MARK)
-    return TAG_MARK + ("named" if kind in CALLABLE_TYPES else "hosted" if kind in HOSTED_TYPES else kind)
+    kind = tag_of_type(*CALLABLE_TYPES, *HOSTED_TYPES)(value).removeprefix(TAG_PREFIX)
+    return TAG_PREFIX + ("named" if kind in CALLABLE_TYPES else "hosted" if kind in HOSTED_TYPES else kind)
 
 
 def _tag_of_choice(value: Any) -> str:
     if isinstance(value, str) and value in WORDS:
-        return TAG_MARK + "word"
+        return TAG_PREFIX + "word"
     kind = tag_of_type(*TYPES)(value)
-    return TAG_MARK + "named" if kind.removeprefix(TAG_MARK) in CALLABLE_TYPES else kind
+    return TAG_PREFIX + "named" if kind.removeprefix(TAG_PREFIX) in CALLABLE_TYPES else kind
 
 
 class AllowedTools(WireModel):
@@ -77,8 +77,8 @@ class AllowedTools(WireModel):
     tools: Annotated[
         tuple[
             Annotated[
-                Annotated[NamedTool, Tag(TAG_MARK + "named")]
-                | Annotated[HostedTool, Tag(TAG_MARK + "hosted")]
+                Annotated[NamedTool, Tag(TAG_PREFIX + "named")]
+                | Annotated[HostedTool, Tag(TAG_PREFIX + "hosted")]
                 | Annotated[Never, Refused(_refuse_entry), Tag(OTHER)],
                 Discriminator(_tag_of_entry),
             ],
@@ -94,16 +94,16 @@ class AllowedTools(WireModel):
 
 Word = Literal["auto", "none", "required"]
 ToolChoice = Annotated[
-    Annotated[Word, Tag(TAG_MARK + "word")]
-    | Annotated[NamedTool, Tag(TAG_MARK + "named")]
-    | Annotated[AllowedTools, Tag(TAG_MARK + "allowed_tools")]
+    Annotated[Word, Tag(TAG_PREFIX + "word")]
+    | Annotated[NamedTool, Tag(TAG_PREFIX + "named")]
+    | Annotated[AllowedTools, Tag(TAG_PREFIX + "allowed_tools")]
     | Annotated[Never, Refused(_refuse_choice), Tag(OTHER)],
     Discriminator(_tag_of_choice),
 ]
 
 
 def choice_wire(choice: ToolChoice) -> str | dict[str, Any]:
-    """As it is echoed."""
+    """The choice as a response echoes it."""
     return choice if isinstance(choice, str) else choice.wire()
 
 
@@ -114,8 +114,8 @@ def is_forced(choice: ToolChoice) -> bool:
     return choice == "required" or isinstance(choice, NamedTool)
 
 
-def offered(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[int, ...]:
-    """Which of the declared tools may be called, by their numbers.
+def callable_numbers(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[int, ...]:
+    """The indexes of the declared tools that may be called.
 
     Refuses names that no tool has, and a call that must be where there is no tool to call.
     """
@@ -134,7 +134,7 @@ def offered(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[int, ...]
         found = tuple(range(len(declared)))
     if is_forced(choice) and not found:
         reason = "asks for a call, but there is no function or custom tool to call; declare one in `tools`"
-        raise fault("invalid_value", reason, field="tool_choice")
+        raise refusal("invalid_value", reason, field="tool_choice")
     return found
 
 
@@ -144,7 +144,7 @@ def _find(choice: NamedTool, declared: Sequence[Declared], place: str) -> int:
         if choice.namespace not in namespaces:
             near = closest(choice.namespace, sorted(namespaces)) or "; declare it in `tools`"
             reason = f"is {describe(choice.namespace)}, which no declared namespace is called{near}"
-            raise fault("invalid_value", reason, field=f"{place}.namespace")
+            raise refusal("invalid_value", reason, field=f"{place}.namespace")
     known = [
         (number, one)
         for number, one in enumerate(declared)
@@ -155,10 +155,10 @@ def _find(choice: NamedTool, declared: Sequence[Declared], place: str) -> int:
     if len(found) > 1 and not outside:
         names = ", ".join(f"'{one.namespace}'" for _, one in found[:4])
         reason = f"is a name in several namespaces ({names}); send `namespace`, too"
-        raise fault("invalid_value", reason, field=f"{place}.name")
+        raise refusal("invalid_value", reason, field=f"{place}.name")
     if not found:
         near = closest(choice.name, sorted({one.tool.name for _, one in known})) or "; declare it in `tools`"
         kind = "function" if choice.type == "function" else "custom tool"
         reason = f"is {describe(choice.name)}, which no declared {kind} is called{near}"
-        raise fault("invalid_value", reason, field=f"{place}.name")
+        raise refusal("invalid_value", reason, field=f"{place}.name")
     return (outside or found)[0][0]

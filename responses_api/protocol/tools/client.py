@@ -11,7 +11,7 @@ from inference.calls import CustomFormat
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.schemas.check import enforceable_part
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, fault, refuse_type, tag_of_type
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, refusal, refuse_type, tag_of_type
 from responses_api.protocol.validation.markers import Allows, Refused
 from responses_api.protocol.validation.names import Name
 
@@ -27,7 +27,7 @@ def _refuse_format(value: object) -> Never:
 def _check_parameters(value: dict[str, Any]) -> dict[str, Any]:
     if value.get("type", "object") != "object":
         reason = f"must be 'object', since arguments are an object, but it is {describe(value['type'])}"
-        raise fault("invalid_value", reason, field="type")
+        raise refusal("invalid_value", reason, field="type")
     return value
 
 
@@ -50,8 +50,8 @@ class GrammarInput(WireModel):
 
 
 InputFormat = Annotated[
-    Annotated[PlainInput, Tag(TAG_MARK + "text")]
-    | Annotated[GrammarInput, Tag(TAG_MARK + "grammar")]
+    Annotated[PlainInput, Tag(TAG_PREFIX + "text")]
+    | Annotated[GrammarInput, Tag(TAG_PREFIX + "grammar")]
     | Annotated[Never, Refused(_refuse_format), Tag(OTHER)],
     Discriminator(tag_of_type(*FORMATS)),
 ]

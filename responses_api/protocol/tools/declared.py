@@ -1,7 +1,7 @@
-"""`tools`: functions and custom tools that the client runs, namespaces of them, and tools that a server would run.
+"""`tools`: functions and custom tools that the client runs, namespaces of them, and hosted tools.
 
-A union tagged by `type`. The tools of a server (hosted ones) can't be run here: they are echoed as they were sent, and
-no model is shown one. `declared_tools` lists the others in order, out of their namespaces.
+A union tagged by `type`. Hosted tools can't be run here: they are echoed as they were sent, and not shown to
+the model. `declared_tools` lists the others in order, out of their namespaces.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Fiel
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.json.values import Path, format_path
 from responses_api.protocol.tools.client import CALLABLE_TYPES, ClientTool, CustomTool, FunctionTool
-from responses_api.protocol.validation.base import OTHER, TAG_MARK, WireModel, at_most, fault, refuse_type, tag_of_type
+from responses_api.protocol.validation.base import (
+    OTHER,
+    TAG_PREFIX,
+    WireModel,
+    at_most,
+    refusal,
+    refuse_type,
+    tag_of_type,
+)
 from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.names import Name
 
@@ -40,8 +48,8 @@ def _refuse_member(value: object) -> Never:
 
 
 Member = Annotated[
-    Annotated[FunctionTool, Tag(TAG_MARK + "function")]
-    | Annotated[CustomTool, Tag(TAG_MARK + "custom")]
+    Annotated[FunctionTool, Tag(TAG_PREFIX + "function")]
+    | Annotated[CustomTool, Tag(TAG_PREFIX + "custom")]
     | Annotated[Never, Refused(_refuse_member), Tag(OTHER)],
     Discriminator(tag_of_type(*CALLABLE_TYPES)),
 ]
@@ -84,17 +92,17 @@ class HostedTool(BaseModel):
 
 def _tag_of_tool(value: Any) -> str:
     tag = tag_of_type(*TYPES)(value)
-    return TAG_MARK + "hosted" if tag.removeprefix(TAG_MARK) in HOSTED_TYPES else tag
+    return TAG_PREFIX + "hosted" if tag.removeprefix(TAG_PREFIX) in HOSTED_TYPES else tag
 
 
 Tool = FunctionTool | CustomTool | Namespace | HostedTool
 Tools = Annotated[
     tuple[
         Annotated[
-            Annotated[FunctionTool, Tag(TAG_MARK + "function")]
-            | Annotated[CustomTool, Tag(TAG_MARK + "custom")]
-            | Annotated[Namespace, Tag(TAG_MARK + "namespace")]
-            | Annotated[HostedTool, Tag(TAG_MARK + "hosted")]
+            Annotated[FunctionTool, Tag(TAG_PREFIX + "function")]
+            | Annotated[CustomTool, Tag(TAG_PREFIX + "custom")]
+            | Annotated[Namespace, Tag(TAG_PREFIX + "namespace")]
+            | Annotated[HostedTool, Tag(TAG_PREFIX + "hosted")]
             | Annotated[Never, Refused(_refuse_tool), Tag(OTHER)],
             Discriminator(_tag_of_tool),
         ],
@@ -113,7 +121,7 @@ class Declared:
     namespace: str | None
     tool: ClientTool
     about: str = ""
-    """What its namespace is for."""
+    """The description of its namespace."""
 
     def for_model(self) -> ModelTool:
         tool = self.tool.for_model(self.namespace)
@@ -136,16 +144,16 @@ def declared_tools(tools: Sequence[Tool]) -> tuple[Declared, ...]:
 
 
 def check_tools(tools: Sequence[Tool], declared: Sequence[Declared]) -> None:
-    """Refuse more tools than may be, and a second one of the same name."""
+    """Refuse too many tools, and two of the same name."""
     count = len(declared) + sum(isinstance(tool, HostedTool) for tool in tools)
     if count > MAX_TOOLS:
         reason = f"must declare at most {MAX_TOOLS} tools, those of namespaces counted, but it declares {count}"
-        raise fault("invalid_value", reason, field="tools")
+        raise refusal("invalid_value", reason, field="tools")
     seen: dict[tuple[str | None, str], str] = {}
     for one in declared:
         key = (one.namespace, one.tool.name)
         place = str(format_path(one.path))
         if key in seen:
             reason = f"is '{one.tool.name}', as the name of `{seen[key]}` is; each tool needs a name of its own"
-            raise fault("invalid_value", reason, field=f"{place}.name")
+            raise refusal("invalid_value", reason, field=f"{place}.name")
         seen[key] = place

@@ -1,1 +1,1 @@
-"""How requests are validated: the base of their models, and the one error that the client gets."""
+"""How requests are validated: the base of their models, and the error that the client gets."""

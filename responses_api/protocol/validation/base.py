@@ -1,12 +1,12 @@
-"""The base of all request models, and the one way in which a validator refuses a value.
+"""The base of all request models, and the refusals that validators raise.
 
 Models are frozen and strict: nothing is coerced, a boolean is not an integer. A null field counts as absent. An unknown
-field is the first thing that is reported, with the name that was probably meant, for a typo usually makes another field
-look missing.
+field is the first thing that is reported, with the name that was probably meant, since a typo usually makes another
+field look missing.
 
 Unions are tagged: a discriminator picks one branch by looking at the value, so one mistake gives one error. Tags start
-with NUL, which no checked body contains, so that they can be told from field names in a path. What matches no branch
-goes to a branch that only refuses, with a sentence of its own.
+with NUL, which no checked body contains, so that they can be told from field names in a path. A value that matches no
+branch goes to a branch that only refuses.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from pydantic_core import PydanticCustomError
 
 from responses_api.protocol.json.values import describe, shorten
 
-FaultKind = Literal["invalid_value", "missing_required_parameter", "unknown_parameter", "unsupported_parameter"]
+RefusalKind = Literal["invalid_value", "missing_required_parameter", "unknown_parameter", "unsupported_parameter"]
 
-TAG_MARK = "\0"
-OTHER = TAG_MARK + "other"
+TAG_PREFIX = "\0"
+OTHER = TAG_PREFIX + "other"
 
 
-def fault(kind: FaultKind, reason: str, *, field: str | None = None) -> PydanticCustomError:
+def refusal(kind: RefusalKind, reason: str, *, field: str | None = None) -> PydanticCustomError:
     """A refusal to raise in a validator.
 
     `reason` continues a sentence whose subject is the place ("must be …"). `field` names a place inside the value.
@@ -35,25 +35,25 @@ def fault(kind: FaultKind, reason: str, *, field: str | None = None) -> Pydantic
 
 
 def at_most(limit: int) -> Callable[[object], object]:
-    """Looked at before the entries are: a huge map or array is one fault, not one for each entry."""
+    """A validator that runs before those of the entries: a huge object or array is one error, not one per entry."""
 
     def check(value: object) -> object:
         if isinstance(value, dict | list) and len(value) > limit:
             entries = "entry" if limit == 1 else "entries"
-            raise fault("invalid_value", f"must have at most {limit} {entries}, but it has {len(value)}")
+            raise refusal("invalid_value", f"must have at most {limit} {entries}, but it has {len(value)}")
         return value
 
     return check
 
 
 def entries(right: str, is_right: Callable[[object], bool]) -> Callable[[object], object]:
-    """Looked at before pydantic does: the first wrong entry of an object is the only error."""
+    """A validator that runs before pydantic's: the first wrong entry of an object is the only error."""
 
     def check(value: object) -> object:
         if isinstance(value, dict):
             for name, entry in value.items():
                 if not is_right(entry):
-                    raise fault("invalid_value", f"must be {right}, but it is {describe(entry)}", field=shorten(name))
+                    raise refusal("invalid_value", f"must be {right}, but it is {describe(entry)}", field=shorten(name))
         return value
 
     return check
@@ -62,7 +62,7 @@ def entries(right: str, is_right: Callable[[object], bool]) -> Callable[[object]
 class WireModel(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid", protected_namespaces=())
 
-    moved_fields: ClassVar[Mapping[str, str]] = {}  # names of neighbouring APIs → the name here
+    moved_fields: ClassVar[Mapping[str, str]] = {}  # other APIs' names → the name here
 
     @model_validator(mode="before")
     @classmethod
@@ -71,7 +71,7 @@ class WireModel(BaseModel):
             return data
         known = {field.alias or name for name, field in cls.model_fields.items()}
         for name, value in data.items():
-            # Python's spelling of a reserved word, as the SDK's objects dump it when it is not set.
+            # The SDK's objects dump an unset field under Python's name for a reserved word (`async_`).
             if name not in known and not (value is None and name in cls.model_fields):
                 raise _unknown(name, sorted(known), cls.moved_fields)
         return {name: value for name, value in data.items() if value is not None}
@@ -80,7 +80,7 @@ class WireModel(BaseModel):
 def _unknown(name: str, known: Iterable[str], moved: Mapping[str, str]) -> PydanticCustomError:
     meant = moved.get(name) or next(iter(difflib.get_close_matches(shorten(name), known, n=1, cutoff=0.7)), None)
     advice = f"did you mean `{meant}`?" if meant else "remove it."
-    return fault("unknown_parameter", f"is not a known parameter; {advice}", field=name)
+    return refusal("unknown_parameter", f"is not a known parameter; {advice}", field=name)
 
 
 def closest(name: object, known: Iterable[str]) -> str:
@@ -93,7 +93,7 @@ def tag_of_shape(tags: Mapping[type, str]) -> Callable[[Any], str]:
     """A discriminator by JSON shape, such as `{str: "text", list: "items"}`."""
 
     def discriminate(value: Any) -> str:
-        return TAG_MARK + tags[type(value)] if type(value) in tags else OTHER
+        return TAG_PREFIX + tags[type(value)] if type(value) in tags else OTHER
 
     return discriminate
 
@@ -103,18 +103,18 @@ def tag_of_type(*known: str) -> Callable[[Any], str]:
 
     def discriminate(value: Any) -> str:
         kind = value.get("type") if isinstance(value, dict) else None
-        return TAG_MARK + kind if isinstance(kind, str) and kind in known else OTHER
+        return TAG_PREFIX + kind if isinstance(kind, str) and kind in known else OTHER
 
     return discriminate
 
 
 def refuse_type(value: object, kinds: Sequence[str]) -> Never:
-    """For what matches no branch of a union of objects by `type`."""
+    """Refuses a value that matches no branch of a union by `type`."""
     known = ", ".join(f"'{kind}'" for kind in kinds)
     if not isinstance(value, dict):
-        raise fault("invalid_value", f"must be an object, but it is {describe(value)}")
+        raise refusal("invalid_value", f"must be an object, but it is {describe(value)}")
     kind = value.get("type")
     if kind is None:
-        raise fault("missing_required_parameter", f"is missing; send one of {known}", field="type")
+        raise refusal("missing_required_parameter", f"is missing; send one of {known}", field="type")
     advice = closest(kind, kinds) or f"; known are {known}"
-    raise fault("invalid_value", f"is {describe(kind)}, which is no type that is known here{advice}", field="type")
+    raise refusal("invalid_value", f"is {describe(kind)}, which is no type that is known here{advice}", field="type")

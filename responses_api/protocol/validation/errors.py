@@ -1,7 +1,7 @@
-"""From pydantic's errors to the one ApiError that the client gets.
+"""Converts pydantic's errors to the one ApiError that the client gets.
 
 The unions are tagged and unknown names are looked for first (`base`), so that pydantic's first error is the most
-specific one; only a missing field gives way to any other fault. The path names fields and indexes, never a branch of a
+specific one; only a missing field gives way to any other error. The path names fields and indexes, never a branch of a
 union.
 """
 
@@ -21,7 +21,7 @@ from responses_api.errors import (
     UnsupportedParameter,
 )
 from responses_api.protocol.json.values import Path, describe, format_path
-from responses_api.protocol.validation.base import TAG_MARK
+from responses_api.protocol.validation.base import TAG_PREFIX
 
 _KINDS: Mapping[str, type[ApiError]] = {
     "invalid_value": InvalidValue,
@@ -52,7 +52,7 @@ _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def api_error(error: ValidationError) -> ApiError:
-    """The fault to report of all that pydantic found."""
+    """The error to report, of all that pydantic found."""
     found = error.errors(include_url=False)
     first = next((e for e in found if e["type"] != "missing"), found[0])
     path = _path(first)
@@ -62,7 +62,7 @@ def api_error(error: ValidationError) -> ApiError:
 
 
 def _path(error: ErrorDetails) -> Path:
-    path = tuple(step for step in error["loc"] if not (isinstance(step, str) and step.startswith(TAG_MARK)))
+    path = tuple(step for step in error["loc"] if not (isinstance(step, str) and step.startswith(TAG_PREFIX)))
     field = error.get("ctx", {}).get("field")
     return path if field is None else (*path, field)
 

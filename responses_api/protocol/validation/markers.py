@@ -1,4 +1,4 @@
-"""Markers for `Annotated`: the JSON Schema of what a validator allows stands beside the validator."""
+"""Markers for `Annotated` that put a validator's JSON Schema beside it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Allows:
 
 
 class Refused:
-    """No value is valid: `refuse` raises for each, in words of its own. The JSON Schema is that of nothing."""
+    """Refuses every value: `refuse` raises the error. Its JSON Schema allows nothing."""
 
     def __init__(self, refuse: Callable[[object], Never]) -> None:
         self._refuse = refuse

@@ -1,4 +1,4 @@
-"""Checked requests from JSON values. Whatever is sent, the only exception is an ApiError (400) that names one error."""
+"""Parses JSON values into checked requests. The only exception is an ApiError (400) that names one error."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_api.errors import InvalidValue
-from responses_api.protocol.items.compaction import Compacted, Item, Items, expand, standing
+from responses_api.protocol.items.compaction import Compacted, Item, Items, expand, last_compaction
 from responses_api.sealing import NotSealedHere, Purpose, Sealed, Sealer
 
 Take = Callable[[int], None]
@@ -91,7 +91,7 @@ def check_blobs(items: list[dict[str, Any]], *, owner: str, field: str = "input"
     for index, item in enumerate(items):
         if item["type"] == "compaction":
             sealed[index] = _own(item["encrypted_content"], owner, f"{field}[{index}].encrypted_content")
-    first = standing(items)
+    first = last_compaction(items)
     size = _size(sealed[first]) if first is not None else 0
     limit = settings.RESPONSES_ASSEMBLY_MAX_BYTES
     for blob in filter(None, map(_reasoning_blob, items[first or 0 :])):

@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 
 from responses_api.protocol import CreateResponse
-from responses_api.protocol.schemas.answers import ValidationLimits, answer_flaw
+from responses_api.protocol.schemas.answers import ValidationLimits, answer_error
 
 CALLS = ("function_call", "custom_tool_call")
 ANY_OBJECT = {"type": "object"}
@@ -30,7 +30,7 @@ def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     }
     for call in calls:
         schema = schemas.get((call["name"], call.get("namespace")), ANY_OBJECT)
-        if flaw := answer_flaw(call["arguments"], schema, limits=limits):
+        if flaw := answer_error(call["arguments"], schema, limits=limits):
             return flaw
     form = request.text.format.wire()
     texts = [
@@ -40,4 +40,4 @@ def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     ]
     if form["type"] == "text" or not texts:
         return ""
-    return answer_flaw("".join(texts), form.get("schema", ANY_OBJECT), limits=limits)
+    return answer_error("".join(texts), form.get("schema", ANY_OBJECT), limits=limits)

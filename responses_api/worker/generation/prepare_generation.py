@@ -331,7 +331,7 @@ class Compacting:
             listed = [kept for kept in (*instructions, *content.items) if not is_summary(kept)]
             body: objects.Response = {**job.body, "output": [dict(kept) for kept in (*listed, item)]}
             return Prepared(generation=None, input_items=[], body=body, spent=self._spent)
-        items = content.standing_for(instructions)
+        items = content.replacing(instructions)
         compacted = CompactedHistory(
             encrypted_content=blob,
             tokens_before=self._summariser.tokens,

@@ -106,7 +106,7 @@ class Summariser:
     @cached_property
     def _room(self) -> int:
         """The tokens that a summary would have to be shorter than."""
-        kept = Compacted(summary=".", items=self.split.retained).standing_for(self.split.instructions)
+        kept = Compacted(summary=".", items=self.split.retained).replacing(self.split.instructions)
         return self.tokens - self.count(kept)
 
     def count(self, items: Items) -> int:
@@ -134,7 +134,7 @@ class Summariser:
     def result(self) -> Compacted:
         """What the compaction item holds: all items, without a summary, where that would be no shorter."""
         shorter = Compacted(summary=self._summary, items=self.split.retained)
-        if self._summary and self.count(shorter.standing_for(self.split.instructions)) < self.tokens:
+        if self._summary and self.count(shorter.replacing(self.split.instructions)) < self.tokens:
             return shorter
         return Compacted(summary="", items=tuple(filterfalse(is_instruction, self._items)))
 
