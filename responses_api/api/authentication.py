@@ -1,4 +1,4 @@
-"""Callers for DRF's views."""
+"""Authentication of callers for DRF's views."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def identify(scope: Scope) -> Caller:
-    """Find out who asks, by the headers. Raises :class:`AuthenticationFailed` or :class:`PermissionDenied`."""
+    """The caller, by the request's headers. Raises :class:`AuthenticationFailed` or :class:`PermissionDenied`."""
     return authenticate(
         authorization=header(scope, b"authorization"),
         x_api_key=header(scope, b"x-api-key"),
@@ -28,7 +28,7 @@ def identify(scope: Scope) -> Caller:
 
 
 class KeyAuthentication(BaseAuthentication):
-    """Sets ``request.auth`` to the :class:`Caller`: whoever the router has found out, or without a router finds out."""
+    """Sets ``request.auth`` to the :class:`Caller` that the router has identified, or identifies it without one."""
 
     def authenticate(self, request: Request) -> tuple[None, Caller]:
         scope = getattr(request._request, "scope", {})
@@ -42,7 +42,7 @@ class KeyAuthentication(BaseAuthentication):
 
 
 class HasCaller(BasePermission):
-    """Somebody was authenticated."""
+    """Requires an authenticated caller."""
 
     def has_permission(self, request: Request, view: "APIView") -> bool:
         return isinstance(request.auth, Caller)

@@ -1,4 +1,4 @@
-"""The JSON value of a request body: of a large one read on threads of their own, in steps."""
+"""The JSON value of a request body. Large bodies are read in steps, on threads of their own."""
 
 import asyncio
 import threading
@@ -12,17 +12,17 @@ from responses_api.errors import ApiError
 from responses_api.protocol.json.reader import ReadingLimits, read_json
 
 INLINE_BYTES = 1 << 16
-"""A body of so many bytes takes a few milliseconds at most and is read on the event loop."""
+"""A body of at most this many bytes takes a few milliseconds and is read on the event loop."""
 
 _threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="bodies")
 
 
 class CallerLeft(Exception):
-    """Nobody waits for the value any more."""
+    """The caller has left, and nobody waits for the value."""
 
 
 def parse_body(body: bytes, between: Callable[[], None] = lambda: None) -> Any:
-    """The JSON value of a body; or the :class:`ApiError` that says why there is none."""
+    """The JSON value of a body, or the :class:`ApiError` for one that can't be read."""
     try:
         return read_json(body, limits=ReadingLimits(max_values=settings.RESPONSES_BODY_MAX_VALUES), between=between)
     except ApiError as error:
@@ -30,7 +30,7 @@ def parse_body(body: bytes, between: Callable[[], None] = lambda: None) -> Any:
 
 
 async def parsed_body(body: bytes) -> Any:
-    """The same for the event loop, which waits for no large body. The reading ends when the caller is cancelled."""
+    """Like :func:`parse_body`, without blocking the event loop. Reading stops when the caller is cancelled."""
     left = threading.Event()
 
     def between() -> None:

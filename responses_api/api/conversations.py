@@ -59,10 +59,10 @@ class ConversationView(Endpoint):
 
 
 class ItemsEndpoint(Endpoint):
-    """An address whose answers have items."""
+    """An endpoint whose answers contain items."""
 
     def shown(self, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
-        """The items with what the caller asked for and no more."""
+        """The items with what the caller's ``include`` asks for."""
         return shown_items(items, include=include, owner=self.caller.scope)
 
 

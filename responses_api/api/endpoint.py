@@ -9,22 +9,22 @@ from .request_scope import BODY, Scope, query_pairs
 
 
 class Endpoint(APIView):
-    """One address. Its methods are those it defines: Django's views would also claim OPTIONS, in `Allow` too."""
+    """One address. Its methods are those it defines: Django's views would add OPTIONS, in `Allow` as well."""
 
     http_method_names = ["get", "head", "post", "delete"]
     reads_body = True
-    """Whether ``post`` looks at the body."""
+    """Whether ``post`` reads the body."""
 
     @property
     def caller(self) -> Caller:
-        """Who asks; the permission has checked that there is somebody."""
+        """The authenticated caller."""
         caller = self.request.auth
         assert isinstance(caller, Caller)
         return caller
 
     @property
     def body(self) -> RequestBody:
-        """The body, which the router has read."""
+        """The body, as the router has read it."""
         body: RequestBody = self._scope[BODY]
         return body
 

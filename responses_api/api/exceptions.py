@@ -1,4 +1,4 @@
-"""Whatever goes wrong behind the API becomes the error envelope, here and nowhere else."""
+"""Converts every exception behind the API to the error envelope."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """The error that the client is told of. What is a fault of ours is logged, once, with the request's id."""
+    """The error that the client gets. Errors of the server's own are logged, once, with the request's id."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, OperationalError | InterfaceError):
@@ -41,7 +41,7 @@ def as_api_error(error: BaseException) -> ApiError:
 
 
 def from_drf(error: drf.APIException) -> ApiError:
-    """DRF's own faults in our terms."""
+    """The equivalent of an exception of DRF's."""
     if isinstance(error, drf.NotAuthenticated | drf.AuthenticationFailed):
         return AuthenticationFailed(str(error.detail))
     if isinstance(error, drf.PermissionDenied):
@@ -52,7 +52,7 @@ def from_drf(error: drf.APIException) -> ApiError:
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response:
-    """DRF's hook."""
+    """DRF's exception handler."""
     if isinstance(error, drf.MethodNotAllowed):
         view = context["view"]
         known: ApiError = MethodNotAllowed.for_method(context["request"].method, view.allowed_methods)
@@ -77,7 +77,7 @@ def unknown_route(request: HttpRequest, exception: Exception | None = None) -> J
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    """400 for what Django refuses before any view: a foreign host name, a broken header."""
+    """400 for requests that Django refuses before any view: a foreign host name, a broken header."""
     kind = type(exception).__name__
     if kind == "DisallowedHost":
         return error_response(
@@ -91,5 +91,5 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Jso
 
 
 def server_error(request: HttpRequest) -> JsonResponse:
-    """500 from outside the views."""
+    """500 for errors outside the views."""
     return error_response(ServerError("The server had an error while it processed the request."))

@@ -23,7 +23,7 @@ def metrics_text(status: ServerStatus, *, version: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class StatusCollector(Collector):
-    """All families. Gauges are of this moment, and the same whichever process is asked."""
+    """All families. Gauges are current, and the same whichever process answers."""
 
     status: ServerStatus
     version: str
@@ -36,7 +36,7 @@ class StatusCollector(Collector):
 
 
 def gauges(status: ServerStatus) -> Iterator[Metric]:
-    """What runs, waits and is stored now."""
+    """Gauges of running, waiting and stored responses."""
     for name, help, value in (
         ("running", "Responses that are being generated.", status.running),
         ("waiting", "Responses that wait for a slot or a worker.", status.waiting),
@@ -57,7 +57,7 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
 
 
 def counter(family: Family, counts: Mapping[str, float]) -> Metric:
-    """A counter; one without labels is there from the start."""
+    """A counter. One without labels is there from the start, at 0."""
     if not family.labels:
         return CounterMetricFamily(family.name, family.help, counts.get(family.name, 0))
     found = CounterMetricFamily(family.name, family.help, labels=family.labels)
@@ -69,7 +69,7 @@ def counter(family: Family, counts: Mapping[str, float]) -> Metric:
 
 
 def histogram(family: Family, counts: Mapping[str, float]) -> Metric:
-    """A histogram: stored buckets stand alone, Prometheus' include the smaller ones."""
+    """A histogram. Stored buckets are disjoint, and those of Prometheus cumulative."""
     buckets = []
     total = 0.0
     for bound in family.bounds:

@@ -1,4 +1,4 @@
-"""``/models``: what this server serves."""
+"""``/models``: the catalogue of served models."""
 
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -10,7 +10,7 @@ from .endpoint import Endpoint
 
 
 class ModelsView(Endpoint):
-    """What this server serves, aliases included."""
+    """All served models, aliases included."""
 
     def get(self, request: Request) -> Response:
         return Response(model_list(list_models()))

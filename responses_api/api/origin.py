@@ -1,4 +1,4 @@
-"""Where a request comes from, by its headers: through a proxy, or from a page of another site."""
+"""The origin of a request, by its headers: a proxy, or a page of another site."""
 
 from collections.abc import Iterable
 
@@ -29,12 +29,12 @@ def names_a_proxy(names: Iterable[str]) -> bool:
 
 
 def is_forwarded(scope: Scope) -> bool:
-    """Whether somebody forwarded the request, so that its sender may be on any machine."""
+    """Whether the request was forwarded, so that its sender may be on any machine."""
     return names_a_proxy(name.decode("latin-1") for name, _ in scope["headers"])
 
 
 def allowed_origin(scope: Scope) -> bytes:
-    """The origin that a request names, if `RESPONSES_CORS_ORIGINS` lets its pages read the answer; else nothing."""
+    """The origin that a request names, if `RESPONSES_CORS_ORIGINS` lets its pages read the answer; else empty."""
     origin = header(scope, b"origin")
     allowed = settings.RESPONSES_CORS_ORIGINS
     return origin.encode("latin-1") if origin and ("*" in allowed or origin in allowed) else b""

@@ -1,4 +1,4 @@
-"""JSON out, by orjson, whatever the client says it accepts: there is nothing else to negotiate."""
+"""Renders all answers as JSON, by orjson, whatever the client accepts: there is nothing to negotiate."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the router leaves in the ASGI scope for whoever answers the request."""
+"""Entries that the router adds to the ASGI scope for views and consumers."""
 
 from collections.abc import Iterable, MutableMapping
 from typing import Any, cast

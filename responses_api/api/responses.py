@@ -1,4 +1,4 @@
-"""``/responses`` and what is below it. Views translate; services and selectors decide."""
+"""``/responses`` and the addresses below it. Views translate; services and selectors decide."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -27,18 +27,18 @@ from responses_api.services.store.open_response import open_response
 
 from .endpoint import Endpoint
 
-# A view that waits for something else than the database closes its connection first: others would be missing it.
+# A view that waits for anything but the database closes its connection first, so that others can use it.
 
 
 @async_to_sync
 async def whole_response(create: Create, *, caller: Caller, body: RequestBody) -> Mapping[str, Any]:
-    """Run a request to its end. A client that leaves cancels this, and that cancels the job."""
+    """Run a request to its end. When the client leaves, this is cancelled, and so is the job."""
     async with running_response(create, caller=caller, body=body) as follower:
         return await follower.result()
 
 
 class ResponsesView(Endpoint):
-    """``POST /responses`` for callers who want an object: the whole one, or that of a job that has been queued.
+    """``POST /responses`` without ``stream``: the whole response, or that of a job that has been queued.
 
     Streams don't come here (see the router).
     """

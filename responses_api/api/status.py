@@ -21,13 +21,13 @@ CANCELLED = counting.series(counting.GENERATIONS.name, status=Status.CANCELLED.v
 
 
 def current_status() -> ServerStatus:
-    """The figures, this process's own up to this moment."""
+    """The figures, with this process's own up to date."""
     publish_counts()
     return server_status()
 
 
 class StatusView(Endpoint):
-    """What runs and waits, and what is stored."""
+    """Figures of running, waiting and stored responses."""
 
     def get(self, request: Request) -> Response:
         return Response(status_object(current_status()))

@@ -12,7 +12,7 @@ from responses_api.protocol import objects
 from .operations import EVENTS, JSON, OPERATIONS, Operation
 from .schemas import Json, component, components, query_parameters
 
-FAULTS: Final = {
+ERRORS: Final = {
     400: "The request is at fault; `param` names the place.",
     401: "No key, or one that is wrong, revoked or expired.",
     403: "A browser asks for a page of another site, and this server is open to this machine alone.",
@@ -26,13 +26,14 @@ FAULTS: Final = {
     500: "A fault of the server's.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
-# Of one event: what OpenAPI 3.1 leaves open, its tools read so. With properties, some would take it for a response.
+# The schema of one event, as tools read it where OpenAPI 3.1 is silent. With properties, some tools would take it for a
+# response.
 EVENT: Final = {
     "type": "object",
     "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
 }
-PARTS: Final = (objects.Item, objects.Usage)
-"""Objects that several others have."""
+SHARED: Final = (objects.Item, objects.Usage)
+"""Objects that are parts of several others."""
 ANYWHERE: Final = (400, 401, 403, 500, 503)
 WITH_BODY: Final = (408, 413, 415, 429)
 
@@ -52,7 +53,7 @@ TAGS: Final = {
 
 
 def openapi_document(*, version: str) -> Json:
-    """The whole document. The same types give the same document, key for key."""
+    """The whole document; the same types always give the same document."""
     return {
         "openapi": "3.1.0",
         "info": {
@@ -70,9 +71,9 @@ def openapi_document(*, version: str) -> Json:
         "components": {
             "schemas": components(
                 sent={one.body for one in OPERATIONS if one.body is not None},
-                answered={Error, *PARTS, *(one.answer for one in OPERATIONS if one.answer is not None)},
+                answered={Error, *SHARED, *(one.answer for one in OPERATIONS if one.answer is not None)},
             ),
-            "responses": {f"Fault{code}": fault(about) for code, about in FAULTS.items()},
+            "responses": {f"Fault{code}": error_answer(about) for code, about in ERRORS.items()},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "As OpenAI's SDKs send it."},
                 "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
@@ -94,7 +95,7 @@ def described(operation: Operation) -> Json:
     result: Json = {"operationId": operation.name, "tags": [operation.tag], "summary": operation.summary}
     if operation.about:
         result["description"] = operation.about
-    if operation.open:
+    if operation.is_open:
         result["security"] = []
     parameters = [
         {
@@ -125,7 +126,7 @@ def described(operation: Operation) -> Json:
 
 
 def answers(operation: Operation) -> Json:
-    """An operation's documented statuses."""
+    """An operation's answers by status."""
     good = component(operation.answer) if operation.answer else {"type": "string"}
     if not operation.answer and operation.answer_as == JSON:
         good = {"type": "object"}
@@ -137,14 +138,14 @@ def answers(operation: Operation) -> Json:
         result["200"]["links"] = {
             name: {"operationId": name, "parameters": {"response_id": "$response.body#/id"}} for name in operation.links
         }
-    faults = {400, 500} if operation.open else {*ANYWHERE, *operation.faults, *(WITH_BODY if operation.body else ())}
-    for code in sorted(faults):
+    errors = {400, 500} if operation.is_open else {*ANYWHERE, *operation.errors, *(WITH_BODY if operation.body else ())}
+    for code in sorted(errors):
         result[str(code)] = {"$ref": f"#/components/responses/Fault{code}"}
-    if operation.unready:
+    if operation.is_readiness:
         result["503"] = {"description": "Not now; `reason` says why.", "content": {JSON: {"schema": good}}}
     return result
 
 
-def fault(about: str) -> Json:
+def error_answer(about: str) -> Json:
     """An answer that carries the error envelope."""
     return {"description": about, "content": {JSON: {"schema": component(Error)}}}

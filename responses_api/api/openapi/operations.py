@@ -1,4 +1,4 @@
-"""The operations of the API: what each takes, answers and may refuse."""
+"""The operations of the API: their bodies, answers and errors."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ class Operation:
     body: type[WireModel] | None = None
     body_required: bool = True
     example: dict[str, Any] | None = None
-    """A body that is answered with 200 wherever the path exists."""
+    """A body that every server answers with 200 if the path exists."""
     query: type[WireModel] | None = None
     answer: type | None = None
     answer_as: str = JSON
     streams: bool = False
     links: tuple[str, ...] = ()
-    """Operations that take the `id` of a response that is answered."""
-    faults: tuple[int, ...] = ()
-    open: bool = False
-    """Needs no key, and has none of the faults that may happen anywhere."""
-    unready: bool = False
-    """Its 503 carries its own object, not the envelope."""
+    """Operations that take the `id` of the response in the answer."""
+    errors: tuple[int, ...] = ()
+    is_open: bool = False
+    """Needs no key, and has none of the errors that are common to all others."""
+    is_readiness: bool = False
+    """Its 503 carries the same object as its 200, not the error envelope."""
 
 
 OPERATIONS: Final = (
@@ -60,7 +60,7 @@ OPERATIONS: Final = (
         answer=objects.Response,
         streams=True,
         links=("getResponse", "listInputItems", "deleteResponse"),
-        faults=(404, 409, 413, 429),
+        errors=(404, 409, 413, 429),
     ),
     Operation(
         method="post",
@@ -72,7 +72,7 @@ OPERATIONS: Final = (
         body=CreateResponse,
         example={"input": "Why is the sky blue?"},
         answer=objects.InputTokens,
-        faults=(404, 409, 413),
+        errors=(404, 409, 413),
     ),
     Operation(
         method="post",
@@ -84,7 +84,7 @@ OPERATIONS: Final = (
         body=CompactRequest,
         example={"model": "smollm2-135m", "input": "Why is the sky blue?"},
         answer=objects.CompactedHistory,
-        faults=(404, 409, 413),
+        errors=(404, 409, 413),
     ),
     Operation(
         method="get",
@@ -99,7 +99,7 @@ OPERATIONS: Final = (
         query=RetrieveQuery,
         answer=objects.Response,
         streams=True,
-        faults=(404, 409, 410, 429),
+        errors=(404, 409, 410, 429),
     ),
     Operation(
         method="delete",
@@ -109,7 +109,7 @@ OPERATIONS: Final = (
         summary="Delete a response",
         about="Responses that continue it stay whole.",
         answer=objects.DeletedResponse,
-        faults=(404, 409),
+        errors=(404, 409),
     ),
     Operation(
         method="post",
@@ -119,7 +119,7 @@ OPERATIONS: Final = (
         summary="Cancel a background response",
         about="Waits up to five seconds until nothing works on it any more. One that has ended is answered as it is.",
         answer=objects.Response,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="get",
@@ -130,7 +130,7 @@ OPERATIONS: Final = (
         about="The whole history that went in, without the response's own output.",
         query=ListQuery,
         answer=objects.ItemList,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="post",
@@ -142,7 +142,7 @@ OPERATIONS: Final = (
         example={"items": [{"role": "user", "content": "My name is Ada."}], "metadata": {"topic": "greeting"}},
         body_required=False,
         answer=objects.Conversation,
-        faults=(404, 413),
+        errors=(404, 413),
     ),
     Operation(
         method="get",
@@ -151,7 +151,7 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="Retrieve a conversation",
         answer=objects.Conversation,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="post",
@@ -162,7 +162,7 @@ OPERATIONS: Final = (
         body=UpdateConversation,
         example={"metadata": {"topic": "weather"}},
         answer=objects.Conversation,
-        faults=(404, 413),
+        errors=(404, 413),
     ),
     Operation(
         method="delete",
@@ -172,7 +172,7 @@ OPERATIONS: Final = (
         summary="Delete a conversation",
         about="Responses that were its turns stay.",
         answer=objects.DeletedConversation,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="get",
@@ -182,7 +182,7 @@ OPERATIONS: Final = (
         summary="List a conversation's items",
         query=ListQuery,
         answer=objects.ItemList,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="post",
@@ -194,7 +194,7 @@ OPERATIONS: Final = (
         body=CreateItems,
         example={"items": [{"role": "user", "content": "What is my name?"}]},
         answer=objects.ItemList,
-        faults=(404, 413),
+        errors=(404, 413),
     ),
     Operation(
         method="get",
@@ -204,7 +204,7 @@ OPERATIONS: Final = (
         summary="Retrieve an item of a conversation",
         query=ItemQuery,
         answer=objects.Item,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="delete",
@@ -213,7 +213,7 @@ OPERATIONS: Final = (
         tag="Conversations",
         summary="Delete an item of a conversation",
         answer=objects.Conversation,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="get",
@@ -231,7 +231,7 @@ OPERATIONS: Final = (
         tag="Models",
         summary="Retrieve a model",
         answer=objects.Model,
-        faults=(404,),
+        errors=(404,),
     ),
     Operation(
         method="get",
@@ -256,7 +256,7 @@ OPERATIONS: Final = (
         name="getOpenApi",
         tag="Server",
         summary="This document",
-        open=True,
+        is_open=True,
     ),
     Operation(
         method="get",
@@ -265,7 +265,7 @@ OPERATIONS: Final = (
         tag="Server",
         summary="Whether the process answers",
         answer=objects.Health,
-        open=True,
+        is_open=True,
     ),
     Operation(
         method="get",
@@ -274,7 +274,7 @@ OPERATIONS: Final = (
         tag="Server",
         summary="Whether the database and a worker are there",
         answer=objects.Health,
-        open=True,
-        unready=True,
+        is_open=True,
+        is_readiness=True,
     ),
 )

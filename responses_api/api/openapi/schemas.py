@@ -1,4 +1,4 @@
-"""JSON Schemas of what is sent and of what is answered, from the protocol's types alone."""
+"""JSON Schemas of bodies and of answers, generated from the protocol's types."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ def definitions(types: Iterable[type]) -> Json:
 
 
 def answered_schemas(types: Iterable[type]) -> Json:
-    """The objects' schemas by name. An object that is a part of one alone stands within it."""
+    """The objects' schemas by name. An object that is a part of one other only is written inline."""
     known = definitions(types)
     names = {type.__name__ for type in types}
     return {name: inlined(known[name], known, names) for name in sorted(names)}
 
 
 def inlined(schema: Any, known: Json, names: Collection[str]) -> Any:
-    """A schema with what it refers to in place of references, but for those to ``names``."""
+    """A schema with references replaced by what they refer to, except for those to ``names``."""
     if isinstance(schema, list):
         return [inlined(entry, known, names) for entry in schema]
     if not isinstance(schema, dict):
@@ -63,7 +63,7 @@ def inlined(schema: Any, known: Json, names: Collection[str]) -> Any:
 
 
 def cleaned(schema: Json) -> Json:
-    """Without union branches that only refuse, and without defaults that say nothing."""
+    """The schema without union branches that allow nothing, and without null defaults."""
     result: Json = {}
     for key, value in schema.items():
         if key in ("properties", "$defs"):
@@ -83,7 +83,7 @@ def cleaned(schema: Json) -> Json:
 
 
 def nullable(schema: Json) -> Json:
-    """Null is the same as absent, for every field that may be absent, at every depth."""
+    """The schema with null allowed for every field that may be absent, at every depth."""
     result: Json = {}
     for key, value in schema.items():
         if key == "properties":
@@ -110,7 +110,7 @@ def or_null(schema: Json) -> Json:
 
 
 def query_parameters(model: type[BaseModel]) -> list[Json]:
-    """A query model's arguments. What can't be sent yet is left out."""
+    """A query model's arguments. Unsupported ones are left out."""
     schema = cleaned(model.model_json_schema(schema_generator=WireSchema))
     parameters = []
     for name, argument in schema["properties"].items():

@@ -19,7 +19,7 @@ def served_document() -> Json:
 
 
 class OpenApiView(Endpoint):
-    """``GET /openapi.json``: how to ask is told to everyone."""
+    """``GET /openapi.json``: open to everyone."""
 
     authentication_classes: list = []
     permission_classes: list = []
