@@ -1,4 +1,4 @@
-"""Every fault that a client can be told of, as one tree of exceptions.
+"""The exceptions that become errors for clients, as one tree.
 
     ApiError
     ├── InvalidRequest                  400  (code null)
@@ -27,9 +27,9 @@
     └── ServerError                     500  server_error
         └── Overloaded                  503  server_overloaded, with `Retry-After`
 
-A class fixes status, type and code; an instance adds the message (whole sentences that name the field and the fix), the
-parameter's path and headers. OpenAI's SDKs retry 409, 429 and 5xx by themselves: where a retry can't help, the header
-`x-should-retry: false` tells them so. Instances survive pickling.
+A class sets status, type and code; an instance adds the message (whole sentences that name the field and the remedy),
+the parameter's path and headers. OpenAI's SDKs retry 409, 429 and 5xx by themselves: where a retry can't help, the
+header `x-should-retry: false` stops them. Instances can be pickled.
 """
 
 from __future__ import annotations
@@ -62,12 +62,12 @@ MAX_SHOWN = 200
 
 
 def shown(text: str) -> str:
-    """A caller's text as a message may repeat it: its first 200 characters."""
+    """A caller's text as messages quote it: its first 200 characters."""
     return text if len(text) <= MAX_SHOWN else text[:MAX_SHOWN] + "…"
 
 
 class ApiError(Exception):
-    """A fault with its place in the HTTP answer. Raise a subclass."""
+    """An error with its HTTP status, type and code. Raise a subclass."""
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
@@ -95,7 +95,7 @@ class ApiError(Exception):
 
 
 class InvalidRequest(ApiError):
-    """400: the request is at fault."""
+    """400: the request is invalid."""
 
     status = 400
     type = "invalid_request_error"
@@ -114,7 +114,7 @@ class UnknownParameter(InvalidRequest):
 
 
 class UnsupportedParameter(InvalidRequest):
-    """A parameter or value that the API knows and this server does not do."""
+    """A parameter or value of the API that this server does not support."""
 
     code = "unsupported_parameter"
 
@@ -128,7 +128,7 @@ class ContextLengthExceeded(InvalidRequest):
 
 
 class PreviousResponseNotFound(InvalidRequest):
-    """One answer for unknown, expired, deleted and another project's: no oracle."""
+    """The same answer for unknown, expired and deleted ids and for other projects', so that it discloses nothing."""
 
     code = "previous_response_not_found"
 
@@ -140,7 +140,7 @@ class PreviousResponseNotFound(InvalidRequest):
 
 
 class AuthenticationFailed(ApiError):
-    """401: one answer for no key and for every kind of bad key."""
+    """401: the same answer for a missing key and for every kind of bad key."""
 
     status = 401
     type = "authentication_error"
@@ -155,7 +155,7 @@ class PermissionDenied(ApiError):
 
 
 class NotFound(ApiError):
-    """404: one answer for unknown, expired, deleted and another project's: no oracle."""
+    """404: the same answer for unknown, expired, deleted and other projects' ids, so that it discloses nothing."""
 
     status = 404
     type = "invalid_request_error"
@@ -196,7 +196,7 @@ class RequestTimeout(ApiError):
 
 
 class Conflict(ApiError):
-    """409: the state of the thing forbids it, and asking again at once changes nothing."""
+    """409: the resource's state forbids it, and an immediate retry can't help."""
 
     status = 409
     type = "conflict_error"
@@ -237,7 +237,7 @@ class EntryTooLarge(RequestTooLarge):
 
 
 class UnsupportedMediaType(ApiError):
-    """415: the body is not what this server reads, by its headers."""
+    """415: by its headers, the body is not of a kind that this server reads."""
 
     status = 415
     type = "invalid_request_error"
@@ -273,7 +273,7 @@ class InsufficientQuota(RateLimited):
 
 
 class ServerError(ApiError):
-    """500: a fault of ours. The message never shows internals."""
+    """500: an error of the server's own. The message discloses no internals."""
 
     status = 500
     type = "server_error"

@@ -1,4 +1,4 @@
-"""Identifiers: a prefix that tells the kind, then 48 opaque hexadecimal digits.
+"""Identifiers: a prefix for the kind, then 48 opaque hexadecimal digits.
 
 New ids are made from UUIDv7 and random bits, so that they are unique everywhere and sort roughly by time. Derived ids
 are a function of the response they belong to: a response that is replayed through the stream builder gets the same item
@@ -41,10 +41,10 @@ def new_id(prefix: Prefix) -> str:
 
 
 def derived_id(prefix: Prefix, response_id: str, index: int) -> str:
-    """The id of the `index`-th thing of its kind in a response: the same arguments give the same id, always."""
+    """The id of the `index`-th object of its kind in a response: the same arguments always give the same id."""
     return prefix + hashlib.sha256(f"{prefix}\n{response_id}\n{index}".encode()).hexdigest()[:DIGITS]
 
 
 def is_client_id(value: str) -> bool:
-    """Whether a client-made id can be kept: 1 to 256 characters, none of them NUL or an unpaired surrogate."""
+    """Whether a client's own id can be stored: 1 to 256 characters without NUL and unpaired surrogates."""
     return 0 < len(value) <= MAX_CLIENT_ID_LENGTH and not any(c == "\0" or "\ud800" <= c <= "\udfff" for c in value)
