@@ -1,4 +1,4 @@
-"""From what an engine makes of one answer to wire events: the dialect's parser in front of the stream builder. Pure."""
+"""Converts an engine's chunks to wire events: the dialect's parser, then the stream builder. Pure."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from responses_api.streaming.logprobs import LogprobAligner
 
 
 class AnswerWriter:
-    """Guarantees the same events however the engine cuts its text, but for where deltas end."""
+    """Guarantees the same events however the engine splits its text, except for the ends of deltas."""
 
     def __init__(self, builder: ResponseBuilder, parser: Parser, *, logprobs: bool = False) -> None:
         self._builder = builder
         self._parser = parser
         self._aligner = LogprobAligner() if logprobs else None
         self.reasoning_tokens = 0
-        """Tokens so far that were thinking, its marks included."""
+        """Tokens of thinking so far, its markers included."""
         self.is_cut_in_call = False
         """A call was opened and not completed."""
 
     def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
-        """The events of what the engine made since the last call."""
+        """The events of the next chunks."""
         events: list[Event] = []
         for chunk in chunks:
             if self._aligner is not None:
@@ -46,7 +46,7 @@ class AnswerWriter:
         return events
 
     def flush(self) -> list[Event]:
-        """The events of what was held back, at the end of the answer."""
+        """The events of text that was held back, at the end of the answer."""
         return self._write(self._parser.flush())
 
     def _write(self, pieces: list[Piece]) -> list[Event]:

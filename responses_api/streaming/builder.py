@@ -1,17 +1,18 @@
-"""From a generation to wire events and to the stored object: a pure state machine.
+"""Builds the events of a stream, and the object that is stored, from a generation: a pure state machine.
 
-`start` gives `response.created`, for a job `response.queued`, and `response.in_progress`; `compaction` the item of a
-compacted history; `text`, `reasoning` and the three methods of a call, in any order and any number of times, the items
-and their deltas; `finish` closes what is open and gives exactly one terminal event. Guarantees:
+Every method returns events. `start` opens the stream with `response.created`, for a job `response.queued`, and
+`response.in_progress`; `compaction` adds the item of a compacted history; `text`, `reasoning` and the three methods of
+a call, in any order and any number of times, add items and their deltas; `finish` closes the open item and ends the
+stream with exactly one terminal event. Guarantees:
 
-- `sequence_number` counts from 0 without gaps; one item is open at a time, for opening another completes it; a cut item
-  ends as `incomplete`.
-- Ids of items and calls are derived from the response's id: the same calls give the same events, so a replay can go on
-  where it was (as far as `seal` does the same).
-- Deltas concatenate to the text of the item's done event; an empty one gives no event.
-- An event is a value of its own: nothing that happens later changes it. A delta costs no copy of the response.
+- `sequence_number` counts from 0 without gaps.
+- One item is open at a time: opening another completes it. A cut item ends as `incomplete`.
+- Ids of items and calls are derived from the response's id: the same calls give the same events, so a replayed stream
+  can be continued (provided that `seal` is deterministic).
+- Deltas concatenate to the text of the item's done event; an empty delta gives no event.
+- An event never changes later. A delta needs no copy of the response.
 - `snapshot` is the object as it would be stored if the stream stopped now; after `finish` it is the final object, the
-  one that the terminal event carries (a cancelled job's `error` carries none).
+  one in the terminal event (the `error` of a cancelled job has none).
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ ANSWERS = ("message", "function_call", "custom_tool_call")
 class ResponseBuilder:
     """Builds the stream of one response.
 
-    `base` is the Response object before anything was generated. `queued` says that a job's stream begins in the queue,
-    `answers` whether an answer is to come: a compaction alone has none. `seal` turns a reasoning text into the
-    `encrypted_content` of its item, for a caller that asked for it. `output` are items that were told before.
+    `base` is the Response object before anything was generated. With `queued`, the stream is a job's and begins in the
+    queue. `answers` is false for a compaction alone, which has no answer. `seal` makes the `encrypted_content` of a
+    reasoning text, for a caller that asked for it. `output` has items that were published before.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ResponseBuilder:
         return [*self.wait(), *self.begin()]
 
     def wait(self) -> list[Event]:
-        """The events before it: a job may end in the queue."""
+        """The events before `response.in_progress`: a job may end in the queue."""
         if self._next_number:
             raise RuntimeError("The stream has started already.")
         events = [self._lifecycle("response.created")]
@@ -81,7 +82,7 @@ class ResponseBuilder:
         return [self._lifecycle("response.in_progress")]
 
     def compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None = None) -> list[Event]:
-        """The item of a history that was compacted. `tokens`, before and after, announces it by two events of ours."""
+        """The item of a compacted history. With `tokens`, before and after, two events of our own announce it."""
         self._check_running()
         events = self._close_item(cut=False) + (self._announcement(*tokens) if tokens is not None else [])
         place = self._item_events("cmp_")
@@ -102,14 +103,14 @@ class ResponseBuilder:
         response_id = self._response["id"]
         counts = {"input_tokens_before": before, "input_tokens_after": after}
         return [
-            self._number("mlx.compaction.started", response_id=response_id, input_tokens=before),
-            self._number("mlx.compaction.completed", response_id=response_id, **counts),
+            self._event("mlx.compaction.started", response_id=response_id, input_tokens=before),
+            self._event("mlx.compaction.completed", response_id=response_id, **counts),
         ]
 
     def text(self, delta: str, *, phase: Phase | None = None, logprobs: Sequence[Logprob] = ()) -> list[Event]:
-        """Text of a message. After another item, or with another phase, it opens a new one.
+        """Text of a message. After another item, or with another phase, a new message opens.
 
-        `logprobs` that come with empty text go with the text that follows, or nowhere if something else does.
+        `logprobs` of empty text are added to the text that follows; if something else follows, they are dropped.
         """
         self._check_running()
         entries = [*self._early_logprobs, *logprobs]
@@ -124,7 +125,7 @@ class ResponseBuilder:
         return [*events, *self._open(message), message.text(delta, entries)]
 
     def reasoning(self, delta: str) -> list[Event]:
-        """Text of the model's reasoning. After another item it opens a new one."""
+        """Text of the model's reasoning. After another item, a new reasoning item opens."""
         self._check_running()
         if not delta:
             return []
@@ -149,7 +150,7 @@ class ResponseBuilder:
         return [call.text(delta)] if delta else []
 
     def close_call(self, *, complete: bool = True) -> list[Event]:
-        """End the open call: a whole one, or one that was cut and that nobody can run."""
+        """End the open call. One that isn't complete was cut, and nobody can run it."""
         self._open_call()
         return self._close_item(cut=not complete)
 
@@ -162,9 +163,9 @@ class ResponseBuilder:
         reason: IncompleteReason = "max_output_tokens",
         error: ResponseError | None = None,
     ) -> list[Event]:
-        """Close what is open and end the stream.
+        """Close the open item and end the stream.
 
-        `completed_at` (whole seconds) is kept for a completed response, `reason` for an incomplete one, `error` is
+        `completed_at` (whole seconds) is used for a completed response, `reason` for an incomplete one; `error` is
         required for a failed one. A completed answer with neither a message nor a call gets a message with empty text.
         A call that is still open was cut, whatever the outcome.
         """
@@ -180,9 +181,9 @@ class ResponseBuilder:
         return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
 
     def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
-        """Another end than `finish` has given, which can't be stored and was not told.
+        """Replace the end that `finish` has given: it couldn't be stored, and is not published.
 
-        What was open ends as cut, and the output stays empty, for nothing of it is kept.
+        An item that was open ends as cut. The output is empty, since none of it is stored.
         """
         if not self._ended:
             raise RuntimeError("The stream has not ended.")
@@ -193,7 +194,7 @@ class ResponseBuilder:
         return events + self._ending("failed", completed_at=None, reason="max_output_tokens", error=error)
 
     def snapshot(self) -> Response:
-        """The object as it would be stored if the stream stopped now: a value of its own."""
+        """The object as it would be stored if the stream stopped now: a copy."""
         output = json_copy(self._output)
         if self._open_item is not None:
             output.append(json_copy(self._open_item.as_item("incomplete")))
@@ -204,10 +205,10 @@ class ResponseBuilder:
         self, outcome: Outcome, *, completed_at: int | None, reason: IncompleteReason, error: ResponseError | None
     ) -> list[Event]:
         if outcome == "cancelled":
-            return [self._number("error", **CANCELLED, param=None)]
+            return [self._event("error", **CANCELLED, param=None)]
         if error is not None and outcome == "failed":
             self._response["error"] = error
-            return [self._number("error", **error, param=None), self._lifecycle("response.failed")]
+            return [self._event("error", **error, param=None), self._lifecycle("response.failed")]
         if outcome == "incomplete":
             self._response["incomplete_details"] = {"reason": reason}
         else:
@@ -235,17 +236,17 @@ class ResponseBuilder:
         return events
 
     def _item_events(self, prefix: Prefix, *, in_part: bool = False) -> ItemEvents:
-        """Of the item that comes next; what was open has to be closed before."""
+        """The events of the next item; the open one has been closed."""
         response_id, index = self._response["id"], len(self._output)
-        return ItemEvents(self._number, prefix=prefix, response_id=response_id, output_index=index, in_part=in_part)
+        return ItemEvents(self._event, prefix=prefix, response_id=response_id, output_index=index, in_part=in_part)
 
     def _check_running(self) -> None:
         if not self._next_number or self._ended:
             raise RuntimeError("The stream has not started, or has ended.")
 
     def _lifecycle(self, type: str) -> Event:
-        return self._number(type, response=self.snapshot())
+        return self._event(type, response=self.snapshot())
 
-    def _number(self, type: str, /, **fields: Any) -> Event:
+    def _event(self, type: str, /, **fields: Any) -> Event:
         number, self._next_number = self._next_number, self._next_number + 1
         return {"type": type, "sequence_number": number, **fields}

@@ -1,4 +1,4 @@
-"""What an engine made, as text that is kept beside a job's events: fed again, it gives the same events. Pure."""
+"""Chunks of an engine as text, which is stored beside a job's events: replayed, they give the same events. Pure."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import orjson
 from inference.types import Chunk, TokenLogprob
 
 RECORD_VERSION = 1
-"""Of everything between chunks and events (dialect parsers, stream builder): a job goes on only under the same one."""
+"""Version of all between chunks and events (dialect parsers, stream builder). A job resumes only under the same."""
 
 
 def encode_chunks(chunks: Sequence[Chunk]) -> str:
-    """The chunks as JSON, without how they finish: what is kept can be gone on with."""
+    """The chunks as JSON, without their finish: a job can be resumed after stored chunks."""
     return orjson.dumps([_record(chunk) for chunk in chunks]).decode() if chunks else ""
 
 
 def decode_chunks(text: str) -> list[Chunk]:
-    """The chunks again; their request is not among what is kept."""
+    """The chunks, without the id of their request, which isn't stored."""
     return [_chunk(record) for record in orjson.loads(text)] if text else []
 
 
 def holds_tokens(text: str) -> bool:
-    """Whether any of these chunks has tokens: a beginning alone has none. A string in JSON can't have such quotes."""
+    """Whether any of these chunks has tokens, unlike the start of a sequence. No JSON string contains this text."""
     return '"tokens":' in text
 
 
@@ -42,7 +42,7 @@ def _record(chunk: Chunk) -> dict[str, Any]:
 
 
 def _logprob_record(entry: TokenLogprob) -> list[Any]:
-    return [_letters(entry.token), entry.logprob, [[_letters(token), logprob] for token, logprob in entry.top]]
+    return [_latin1(entry.token), entry.logprob, [[_latin1(token), logprob] for token, logprob in entry.top]]
 
 
 def _chunk(record: dict[str, Any]) -> Chunk:
@@ -61,9 +61,9 @@ def _chunk(record: dict[str, Any]) -> Chunk:
     )
 
 
-def _letters(token: bytes) -> str:
+def _latin1(token: bytes) -> str:
     return token.decode("latin-1")
 
 
-def _bytes(letters: str) -> bytes:
-    return letters.encode("latin-1")
+def _bytes(text: str) -> bytes:
+    return text.encode("latin-1")

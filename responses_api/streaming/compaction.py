@@ -1,4 +1,4 @@
-"""The end of a `/responses/compact` request, in the shape of the stream builder: nobody reads it as a stream."""
+"""The end of a `/responses/compact` request, with the methods of the stream builder: it has no stream."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from responses_api.streaming.events import Event, Outcome
 
 
 class CompactionBuilder:
-    """`base` is the whole answer but for its usage."""
+    """`base` is the whole answer except for its usage."""
 
     def __init__(self, base: Mapping[str, Any]) -> None:
         self._answer = base
         self._status: Outcome = "completed"
 
     def start(self) -> list[Event]:
-        """Nothing is told before the end."""
+        """Nothing is published before the end."""
         return []
 
     def finish(
         self, outcome: Outcome, *, usage: Usage | None, error: ResponseError, completed_at: int | None = None
     ) -> list[Event]:
-        """The one event: the answer, or why there is none."""
+        """The only event: the answer, or the reason why there is none."""
         self._status = outcome
         if outcome == "completed":
             return [_event("response.compacted", {**self._answer, "usage": usage})]
         return [_event("response.failed", {"status": "failed", "error": dict(error)})]
 
     def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
-        """Why there is no answer, though there was to be one."""
+        """The reason why there is no answer, after one was to be sent."""
         return self.finish("failed", usage=usage, error=error)
 
     def snapshot(self) -> dict[str, Any]:
-        """What is kept: how it ended, and nothing of the content."""
+        """The stored object: the status, without any content."""
         return {"status": self._status, "output": []}
 
 

@@ -1,4 +1,4 @@
-"""What the parts of the stream builder hand each other."""
+"""Types that the parts of the stream builder share."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ ItemEnd = Literal["completed", "incomplete"]
 IncompleteReason = Literal["max_output_tokens", "content_filter"]
 
 
-class NumberEvent(Protocol):
-    """Gives an event its type and the next sequence number."""
+class MakeEvent(Protocol):
+    """Makes an event of a type, with the next sequence number."""
 
     def __call__(self, type: str, /, **fields: Any) -> Event: ...
 
 
 class OpenItem(Protocol):
-    """The one output item that is being written. Each kind is a class of this shape, with a method for its content."""
+    """The output item that is open. Each kind is a class of this shape, with a method for its content."""
 
     def open(self) -> list[Event]:
         """The events that add the item."""
@@ -31,5 +31,5 @@ class OpenItem(Protocol):
         ...
 
     def as_item(self, end: ItemEnd) -> Mapping[str, Any]:
-        """The item as it would be stored if it ended so now: a value of its own."""
+        """The item as it would be stored if it ended like this now: a copy."""
         ...

@@ -1,4 +1,4 @@
-"""The events of one output item: their place in the stream, and the text that its deltas add up to."""
+"""The events of one output item, and the text of its deltas."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from responses_api.ids import Prefix, derived_id
-from responses_api.streaming.events import Event, NumberEvent
+from responses_api.streaming.events import Event, MakeEvent
 
 
 class ItemEvents:
     """Guarantees that every event names its item, and that `text` is what the deltas concatenate to.
 
-    Ids are derived from the response's id and from the item's place in the output. `in_part` says that the events
-    between the first and the last belong to the item's one content part.
+    Ids are derived from the response's id and from the item's place in the output. With `in_part`, the events
+    between the first and the last belong to the item's only content part.
     """
 
     def __init__(
-        self, number: NumberEvent, *, prefix: Prefix, response_id: str, output_index: int, in_part: bool
+        self, make_event: MakeEvent, *, prefix: Prefix, response_id: str, output_index: int, in_part: bool
     ) -> None:
-        self._number = number
+        self._event = make_event
         self._response_id = response_id
         self._output_index = output_index
         self._deltas: list[str] = []
@@ -33,18 +33,18 @@ class ItemEvents:
         return "".join(self._deltas)
 
     def derived_id(self, prefix: Prefix) -> str:
-        """An id of this item, of another kind than its own."""
+        """An id derived from this item's place, of another kind than its own."""
         return derived_id(prefix, self._response_id, self._output_index)
 
     def added(self, item: Mapping[str, Any]) -> Event:
-        return self._number("response.output_item.added", output_index=self._output_index, item=item)
+        return self._event("response.output_item.added", output_index=self._output_index, item=item)
 
     def done(self, item: Mapping[str, Any]) -> Event:
-        return self._number("response.output_item.done", output_index=self._output_index, item=item)
+        return self._event("response.output_item.done", output_index=self._output_index, item=item)
 
     def delta(self, type: str, delta: str, **fields: Any) -> Event:
         self._deltas.append(delta)
-        return self._number(type, **self._place, delta=delta, **fields)
+        return self._event(type, **self._place, delta=delta, **fields)
 
     def event(self, type: str, **fields: Any) -> Event:
-        return self._number(type, **self._place, **fields)
+        return self._event(type, **self._place, **fields)

@@ -1,4 +1,4 @@
-"""Which tokens' log-probabilities belong to a message's text: markup and the white space beside it have none. Pure."""
+"""Assigns tokens' log-probabilities to a message's text: markup and the white space beside it have none. Pure."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from responses_api.protocol.objects.items import Logprob
 
 
 class LogprobAligner:
-    """Takes all tokens of an answer, and gives out those that spell a part of it, each part once and in order.
+    """Takes all tokens of an answer, and returns those that spell a part of it, each part once and in order.
 
-    Guarantees that the bytes of what it gives out are those of the text: of a token that is part markup, only the part
-    that is text, and of a character that several tokens spell, all of them.
+    The bytes of the returned entries are exactly those of the text: of a token that is partly markup only the text, and
+    of a character that several tokens spell all of them.
     """
 
     def __init__(self) -> None:
         self._tokens: list[tuple[int, TokenLogprob]] = []
-        """The tokens, each with the place of its first byte."""
-        self._next = 0  # the first token that may still be asked for
+        """The tokens, each with the index of its first byte."""
+        self._next = 0  # the first token that may still be needed
         self._bytes = 0
         self._starts = [0]
-        """The first byte of each character, and the end."""
+        """The index of each character's first byte, and the end."""
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def add(self, tokens: Iterable[TokenLogprob]) -> None:
-        """Take the tokens that the engine made."""
+        """Take tokens from the engine."""
         for token in tokens:
             self._tokens.append((self._bytes, token))
             for byte in token.token:
-                letters = self._decoder.decode(bytes((byte,)))
-                # Bytes that became no character were seen to be none at the next one.
-                self._starts += [self._bytes] * (len(letters) - 1)
+                characters = self._decoder.decode(bytes((byte,)))
+                # An invalid sequence is recognised at the byte after it: then one byte gives several characters.
+                self._starts += [self._bytes] * (len(characters) - 1)
                 self._bytes += 1
-                self._starts += [self._bytes] * bool(letters)
+                self._starts += [self._bytes] * bool(characters)
 
     def take(self, spans: Iterable[Span]) -> list[Logprob]:
         """The entries, in wire form, of the tokens that spell these parts of the answer."""

@@ -11,7 +11,7 @@ from responses_api.streaming.json_copy import json_copy
 
 
 class MessageItem:
-    """Guarantees that the deltas, their log-probabilities too, concatenate to what the done event and the part have."""
+    """Guarantees that the deltas, and their log-probabilities, concatenate to those of the done event and the part."""
 
     def __init__(self, events: ItemEvents, *, phase: Phase | None = None) -> None:
         self.phase = phase

@@ -1,6 +1,6 @@
-"""Server-sent events. A worker encodes an event once, as its type and its JSON text; readers only frame.
+"""Server-sent events. A worker encodes an event once, as its type and its JSON text; readers add the framing.
 
-The `event:` line equals the event's type and `data:` is one line, for JSON escapes line breaks.
+The `event:` line is the event's type, and `data:` is one line, since JSON escapes line breaks.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ def encode_event(event: Event) -> tuple[str, str]:
 
 
 def frame(type: str, json_text: str) -> bytes:
-    """The bytes that a reader gets for an encoded event."""
+    """The bytes of an encoded event on the wire."""
     return f"event: {type}\ndata: {json_text}\n\n".encode()
 
 
 def encode(event: Event) -> bytes:
-    """The bytes that a reader gets for an event."""
+    """The bytes of an event on the wire."""
     return frame(*encode_event(event))

@@ -1,4 +1,4 @@
-"""The call of a function or of a custom tool in a stream: text that grows by deltas, kept as it was generated."""
+"""The call of a function or of a custom tool in a stream: its text grows by deltas and is stored as generated."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from responses_api.streaming.item_events import ItemEvents
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallKind:
-    """What sets calls of functions and of custom tools apart."""
+    """Differences between calls of functions and of custom tools."""
 
     type: str
     prefix: Prefix
     field: str
-    """Where an item, and the done event, have the text."""
+    """The field of the text in an item and in the done event."""
     events: str
-    """What the types of the text's events begin with."""
-    nothing: str
-    """What a complete call without any text has."""
+    """The prefix of the types of the text's events."""
+    default: str
+    """The text of a complete call without any."""
 
 
 FUNCTION = CallKind(
@@ -35,14 +35,14 @@ FUNCTION = CallKind(
     prefix="fc_",
     field="arguments",
     events="response.function_call_arguments",
-    nothing="{}",
+    default="{}",
 )
 CUSTOM = CallKind(
     type="custom_tool_call",
     prefix="ctc_",
     field="input",
     events="response.custom_tool_call_input",
-    nothing="",
+    default="",
 )
 
 
@@ -68,8 +68,8 @@ class ToolCallItem:
     def close(self, end: ItemEnd) -> list[Event]:
         events: list[Event] = []
         if end == "completed":
-            if self._kind.nothing and not self._events.text:
-                events.append(self.text(self._kind.nothing))
+            if self._kind.default and not self._events.text:
+                events.append(self.text(self._kind.default))
             done: dict[str, Any] = {self._kind.field: self._events.text}
             events.append(self._events.event(f"{self._kind.events}.done", **done))
         return [*events, self._events.done(self.as_item(end))]
