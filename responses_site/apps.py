@@ -9,6 +9,8 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         # Whoever sends a task finds the configured application, on any thread.
+        from responses_api.services.processes.freed_memory import limit_arenas
         from responses_site.celery import app
 
         app.set_default()
+        limit_arenas()

@@ -18,6 +18,7 @@ from responses_api.selectors.jobs import Standing, standings
 from responses_api.selectors.keys import lapsed_keys
 from responses_api.services.jobs.recover_jobs import recover_background_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_process
+from responses_api.services.processes.freed_memory import return_freed_memory
 from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 
@@ -82,7 +83,7 @@ class WebProcess:
         beats = (partial(self._announce, loop), partial(self._look, loop))
         self._periodic = [
             Periodic("web-heartbeat", *beats, seconds=seconds, own_connection=True),
-            Periodic("web-recovery", recover_background_jobs, publish_counts, seconds=seconds),
+            Periodic("web-recovery", recover_background_jobs, publish_counts, return_freed_memory, seconds=seconds),
         ]
         for periodic in self._periodic:
             periodic.start()

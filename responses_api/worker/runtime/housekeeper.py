@@ -14,6 +14,7 @@ from responses_api.services.jobs.dispatch import wake_workers
 from responses_api.services.jobs.leases import renew_leases
 from responses_api.services.jobs.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_models, announce_process
+from responses_api.services.processes.freed_memory import return_freed_memory
 from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.processes.sweep import sweep
@@ -57,7 +58,7 @@ class Housekeeper:
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
-            Periodic("worker-log", empty_write_ahead_log, seconds=beat),
+            Periodic("worker-log", empty_write_ahead_log, return_freed_memory, seconds=beat),
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
         self._sweeper = Periodic("worker-sweeper", self._sweep, seconds=sweep_seconds, first=min(beat, sweep_seconds))
