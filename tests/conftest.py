@@ -8,10 +8,13 @@ from typing import Any
 import hypothesis
 import pytest
 
+from responses_api.counting import take_counts
+from responses_api.selectors.models import forget_fleet
 from tests.live.launch import launch, migrated_database, migrated_file, real_server
 from tests.real_model import default_model
 from tests.schedule import ByFile, longest_first
 from tests.services import amqp_url, postgres_server, postgres_url, redis_url
+from tests.turns import Conversationalist
 
 __all__ = [
     "amqp_url",
@@ -31,6 +34,19 @@ hypothesis.settings.load_profile("responses")
 
 STRICT = os.environ.get("RESPONSES_TEST_STRICT") == "1"
 MARKERS = {"postgres_server": "postgres", "redis_url": "redis"}
+
+
+@pytest.fixture(autouse=True)
+def fresh_memory() -> None:
+    """What this process remembers of other tests, their workers and their counts, is forgotten."""
+    forget_fleet()
+    take_counts()
+
+
+@pytest.fixture
+def someone() -> Conversationalist:
+    """A caller of the default project, with a worker that answers at once."""
+    return Conversationalist.make()
 
 
 @pytest.hookimpl(optionalhook=True)

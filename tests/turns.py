@@ -23,8 +23,8 @@ from responses_api.services.jobs.finish_response import Ending, finish_response
 from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
+from tests.factories import MODEL, make_offer
 
-MODEL = "scripted"
 INFO = ModelInfo(name=MODEL, digest="test", context_length=1 << 30, vocab_size=VOCAB_SIZE)
 
 
@@ -82,10 +82,7 @@ class Conversationalist:
 
     def announce(self) -> None:
         """Be a live worker for a lease's time, and known to be."""
-        offer = {
-            "name": MODEL, "aliases": ["smollm2-135m"], "digest": "test", "context_length": INFO.context_length,
-            "temperature": 1.0, "top_p": 1.0, "created": 0, "weights": "", "source": "", "size_bytes": 0,
-        }  # fmt: skip
+        offer = make_offer(MODEL, aliases=["smollm2-135m"], digest="test", context_length=INFO.context_length)
         announce_process(Announcement(id=self.worker, kind=Process.Kind.WORKER, slots=8, offers=[offer]))
         forget_fleet()
         live_fleet()

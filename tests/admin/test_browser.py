@@ -13,7 +13,7 @@ from responses_api.models import ApiKey
 from responses_api.services.accounts.authenticate import authenticate
 from responses_api.services.accounts.create_administrator import create_administrator
 from tests.admin.conftest import PASSWORD
-from tests.admin.rows import make_project, make_response, make_worker
+from tests.factories import make_project, make_response, make_worker
 
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = (

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from responses_api.models import ApiKey, Project, User
 from responses_api.services.accounts.authenticate import authenticate
-from tests.admin.rows import make_project
+from tests.factories import make_project
 
 pytestmark = pytest.mark.django_db
 

@@ -14,7 +14,7 @@ from responses_api.admin.store import conversation
 from responses_api.admin.store.bubbles import BubbleMaker
 from responses_api.admin.store.conversation import read_history
 from responses_api.models import Item, Project, Response
-from tests.admin.rows import make_response, start_response
+from tests.factories import make_response, start_response
 
 
 def page_of(client: Client, row: Response) -> str:

@@ -15,7 +15,7 @@ from responses_api.caller import Caller
 from responses_api.models import Project, Response, User
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.leases import claim_responses
-from tests.admin.rows import MODEL, WORKER, make_response, make_worker, start_response
+from tests.factories import MODEL, WORKER, make_response, make_worker, start_response
 
 LIST = "/admin/responses_api/response/"
 

@@ -11,7 +11,7 @@ from responses_api.admin.elements import paging
 from responses_api.models import Project, User
 from responses_api.selectors.models import forget_fleet
 from responses_api.services.accounts.create_key import create_key, revoke_key
-from tests.admin.rows import make_project, make_response, make_worker
+from tests.factories import make_project, make_response, make_worker
 
 LISTS = ("apikey", "item", "process", "project", "response", "servedmodel", "usagerecord", "user")
 FEW, MANY = 5, 50

@@ -15,7 +15,7 @@ from responses_api.models import ApiKey, Item, Project, Response, Turn, TurnItem
 from responses_api.services.accounts import forget_owner
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.accounts.delete_project import delete_project
-from tests.admin.rows import answer, make_project, make_response, start_response
+from tests.factories import answer, make_project, make_response, start_response
 
 KINDS = (ApiKey, Item, Response, Turn, TurnItem, UsageRecord)
 

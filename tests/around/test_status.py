@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from unittest.mock import patch
@@ -14,7 +13,7 @@ from django.db.models.functions import Now
 from django.test import Client, override_settings
 
 from responses_api import counting
-from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe, take_counts
+from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe
 from responses_api.errors import NotFound
 from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
 from responses_api.services.accounts.authenticate import default_project
@@ -28,30 +27,15 @@ from responses_api.services.processes.expire_responses import expire_responses
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.open_response import open_response
-from tests.admin.rows import make_project, start_response
-from tests.turns import MODEL, Conversationalist
+from tests.factories import MODEL, make_offer, make_project, start_response
+from tests.turns import Conversationalist
 
 from .doors import browser
 
 pytestmark = pytest.mark.django_db
 
-OFFER = {
-    "name": MODEL, "aliases": [], "digest": "test", "context_length": 10, "temperature": 1.0, "top_p": 1.0, "created": 0
-}  # fmt: skip
+OFFER = make_offer()
 SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (\d+(\.\d+)?(e-?\d+)?)')
-
-
-@pytest.fixture(autouse=True)
-def nothing_counted() -> Iterator[None]:
-    """Other tests count too."""
-    take_counts()
-    yield
-    take_counts()
-
-
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
 
 
 def status(client: Client) -> dict[str, Any]:

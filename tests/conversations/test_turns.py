@@ -30,11 +30,6 @@ from tests.turns import Conversationalist
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def someone() -> Conversationalist:
-    return Conversationalist.make()
-
-
 def new(someone: Conversationalist, *texts: str) -> str:
     """The id of a new conversation with these messages."""
     body = {"items": [{"role": "user", "content": text} for text in texts]}

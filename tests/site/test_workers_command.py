@@ -11,7 +11,7 @@ from django.db.models.functions import Now
 
 from responses_api.models import Process
 from responses_api.services.processes.announce_process import Announcement, announce_process
-from tests.admin.rows import make_project, make_worker, start_response
+from tests.factories import make_project, make_worker, start_response
 
 pytestmark = pytest.mark.django_db
 

@@ -1,6 +1,6 @@
 """The page at the root."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, cast
 
 import httpx
@@ -10,19 +10,11 @@ from django.core.asgi import get_asgi_application
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from responses_api.selectors.models import forget_fleet
 from responses_api.services.accounts.create_administrator import create_administrator
 from responses_api.services.accounts.create_key import create_key
-from tests.admin.rows import make_project, make_response, make_worker
+from tests.factories import make_project, make_response, make_worker
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def fresh_fleet() -> Iterator[None]:
-    forget_fleet()
-    yield
-    forget_fleet()
 
 
 def page(client: Client, **headers: str) -> str:

@@ -1,4 +1,4 @@
-"""Rows as the server writes them, for pages to show."""
+"""Rows as the server writes them, without a server: by its own services where they do no more than a test wants."""
 
 from typing import Any
 
@@ -74,11 +74,11 @@ def make_response(text: Any, said: str, *, project: Project, status: str = "comp
     return answer(start_response(text, project=project, **kwargs), said, status=status)
 
 
-def make_worker(name: str = WORKER, model: str = MODEL) -> None:
-    """A live worker that offers one model."""
-    offer = {
+def make_offer(model: str = MODEL, **fields: Any) -> dict[str, Any]:
+    """What a worker announces of a model that it serves."""
+    return {
         "name": model,
-        "aliases": ["also"],
+        "aliases": [],
         "digest": "sha256:00",
         "context_length": 4096,
         "temperature": 1.0,
@@ -87,6 +87,12 @@ def make_worker(name: str = WORKER, model: str = MODEL) -> None:
         "weights": "fp32",
         "source": "test",
         "size_bytes": 1,
+        **fields,
     }
+
+
+def make_worker(name: str = WORKER, model: str = MODEL) -> None:
+    """A live worker that offers one model."""
+    offer = make_offer(model, aliases=["also"])
     announce_models([offer])
     announce_process(Announcement(id=name, kind=Process.Kind.WORKER, slots=4, offers=[offer]))
