@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install serve team key admin test check bench soak faults hostile lock clean format
+.PHONY: help install serve team key admin test check layers bench soak faults hostile lock clean format
 .DELETE_ON_ERROR:
 
 MLX ?= $(if $(filter Darwin,$(shell uname -s)),metal,cpu)
@@ -51,6 +51,9 @@ check: $(DEVELOPMENT) ## Format, lint, types, import contracts, migrations, depl
 	$(CHECK_ENV) $(RUN) manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) RESPONSES_BEHIND_TLS=true $(RUN) manage.py check --deploy --fail-level WARNING
 	$(CHECK_ENV) $(RUN) manage.py settings_docs --check
+
+layers: $(DEVELOPMENT) ## Draw the layers of packages, and name what has outgrown its place
+	@exec $(RUN) -m tests.layers
 
 format: $(DEVELOPMENT) ## Format the code and mend what the linter can
 	$(VENV)/bin/ruff check --fix .
