@@ -22,8 +22,8 @@ from responses_api.protocol.items.calls import (
 from responses_api.protocol.items.content import InputParts, OtherContent, OutputParts, Text, content_shape
 from responses_api.protocol.items.hosted import HOSTED_TYPES, HostedItem
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, at_most, closest, refusal
-from responses_api.protocol.validation.markers import Refused
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, closest, refusal
+from responses_api.protocol.validation.markers import AtMost, Refused
 
 Phase = Literal["commentary", "final_answer"]
 
@@ -133,8 +133,8 @@ InputItem = Annotated[
 ]
 InputItems = Annotated[
     tuple[InputItem, ...],
-    Field(strict=False, fail_fast=True, max_length=MAX_INPUT_ITEMS),
-    BeforeValidator(at_most(MAX_INPUT_ITEMS)),
+    Field(strict=False, fail_fast=True),
+    AtMost(MAX_INPUT_ITEMS),
     Tag(TAG_PREFIX + "items"),
 ]
 

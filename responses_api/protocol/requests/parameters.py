@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BeforeValidator, Field, PlainValidator
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests.text_format import PlainText, TextFormat
-from responses_api.protocol.validation.base import WireModel, at_most, closest, entries, refusal
-from responses_api.protocol.validation.markers import Allows, Refused
+from responses_api.protocol.validation.base import WireModel, closest, entries, refusal
+from responses_api.protocol.validation.markers import Allows, AtMost, Refused
 
 INCLUDABLE = (
     "file_search_call.results",
@@ -132,8 +132,8 @@ class Compaction(WireModel):
 Unsupported = Annotated[Any, Refused(_refuse_always)]
 ContextManagement = Annotated[
     tuple[Compaction, ...],
-    Field(strict=False, fail_fast=True, max_length=MAX_POLICIES),
-    BeforeValidator(at_most(MAX_POLICIES)),
+    Field(strict=False, fail_fast=True),
+    AtMost(MAX_POLICIES),
 ]
 TopLogprobs = Annotated[int, AfterValidator(_check_top_logprobs), Allows(minimum=0, maximum=MAX_TOP_LOGPROBS)]
 Truncation = Literal["auto", "disabled"]
@@ -144,13 +144,12 @@ Include = Annotated[
 ]
 Metadata = Annotated[
     dict[str, Annotated[str, Field(max_length=MAX_METADATA_VALUE)]],
-    Field(max_length=MAX_METADATA_PAIRS),
-    BeforeValidator(at_most(MAX_METADATA_PAIRS)),
+    AtMost(MAX_METADATA_PAIRS),
     AfterValidator(_check_metadata),
     Allows(propertyNames={"maxLength": MAX_METADATA_KEY}),
 ]
 ClientMetadata = Annotated[
     dict[str, str],
     BeforeValidator(entries("a string", lambda value: isinstance(value, str))),
-    BeforeValidator(at_most(MAX_CLIENT_METADATA_PAIRS)),
+    AtMost(MAX_CLIENT_METADATA_PAIRS),
 ]

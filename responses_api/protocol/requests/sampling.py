@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
 from responses_api.protocol.json.values import describe
-from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, at_most, entries, refusal, tag_of_shape
-from responses_api.protocol.validation.markers import Allows, Refused
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, entries, refusal, tag_of_shape
+from responses_api.protocol.validation.markers import Allows, AtMost, Refused
 
 MAX_STOPS = 4
 MAX_STOP = 1024  # characters
@@ -61,8 +61,8 @@ Stop = Annotated[
     Annotated[_Stop, Tag(TAG_PREFIX + "text")]
     | Annotated[
         tuple[_Stop, ...],
-        Field(strict=False, fail_fast=True, max_length=MAX_STOPS),
-        BeforeValidator(at_most(MAX_STOPS)),
+        Field(strict=False, fail_fast=True),
+        AtMost(MAX_STOPS),
         Tag(TAG_PREFIX + "list"),
     ]
     | Annotated[Never, Refused(_refuse_stop), Tag(OTHER)],
@@ -75,16 +75,15 @@ RepetitionPenalty = Annotated[float, Field(ge=LEAST_REPETITION, le=MOST_REPETITI
 LogitBias = Annotated[
     dict[str, Annotated[float, Field(ge=-MAX_BIAS, le=MAX_BIAS, allow_inf_nan=False)]],
     BeforeValidator(entries(f"a number from -{MAX_BIAS} to {MAX_BIAS}", _is_bias)),
-    BeforeValidator(at_most(MAX_BIASES)),
+    AtMost(MAX_BIASES),
     AfterValidator(_check_biases),
-    Allows(maxProperties=MAX_BIASES, propertyNames={"pattern": f"^({TOKEN_ID})$"}),
+    Allows(propertyNames={"pattern": f"^({TOKEN_ID})$"}),
 ]
 TemplateArguments = Annotated[
     dict[str, Any],
-    BeforeValidator(at_most(MAX_TEMPLATE_ARGUMENTS)),
+    AtMost(MAX_TEMPLATE_ARGUMENTS),
     AfterValidator(_check_arguments),
     Allows(
-        maxProperties=MAX_TEMPLATE_ARGUMENTS,
         propertyNames={"pattern": f"^{ARGUMENT}$", "not": {"enum": sorted(RESERVED_TEMPLATE_ARGUMENTS)}},
     ),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Final, Literal, Never
 
-from pydantic import BeforeValidator, Discriminator, Field, Tag
+from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.tools.client import CALLABLE_TYPES
@@ -14,13 +14,12 @@ from responses_api.protocol.validation.base import (
     OTHER,
     TAG_PREFIX,
     WireModel,
-    at_most,
     closest,
     refusal,
     refuse_type,
     tag_of_type,
 )
-from responses_api.protocol.validation.markers import Refused
+from responses_api.protocol.validation.markers import AtMost, Refused
 
 WORDS: Final = ("auto", "none", "required")
 TYPES: Final = (*CALLABLE_TYPES, "allowed_tools")
@@ -84,8 +83,8 @@ class AllowedTools(WireModel):
             ],
             ...,
         ],
-        Field(strict=False, fail_fast=True, max_length=MAX_TOOLS),
-        BeforeValidator(at_most(MAX_TOOLS)),
+        Field(strict=False, fail_fast=True),
+        AtMost(MAX_TOOLS),
     ]
 
     def wire(self) -> dict[str, Any]:

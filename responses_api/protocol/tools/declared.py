@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Final, Literal, Never, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.json.values import Path, format_path
@@ -19,12 +19,11 @@ from responses_api.protocol.validation.base import (
     OTHER,
     TAG_PREFIX,
     WireModel,
-    at_most,
     refusal,
     refuse_type,
     tag_of_type,
 )
-from responses_api.protocol.validation.markers import Refused
+from responses_api.protocol.validation.markers import AtMost, Refused
 from responses_api.protocol.validation.names import Name
 
 MAX_TOOLS: Final = 128
@@ -63,8 +62,8 @@ class Namespace(WireModel):
     description: str = ""
     tools: Annotated[
         tuple[Member, ...],
-        Field(strict=False, fail_fast=True, max_length=MAX_TOOLS),
-        BeforeValidator(at_most(MAX_TOOLS)),
+        Field(strict=False, fail_fast=True),
+        AtMost(MAX_TOOLS),
     ]
 
     def wire(self) -> dict[str, Any]:
@@ -108,8 +107,8 @@ Tools = Annotated[
         ],
         ...,
     ],
-    Field(strict=False, fail_fast=True, max_length=MAX_TOOLS),
-    BeforeValidator(at_most(MAX_TOOLS)),
+    Field(strict=False, fail_fast=True),
+    AtMost(MAX_TOOLS),
 ]
 
 

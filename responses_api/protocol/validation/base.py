@@ -34,18 +34,6 @@ def refusal(kind: RefusalKind, reason: str, *, field: str | None = None) -> Pyda
     return PydanticCustomError(kind, "{reason}", {"reason": reason, "field": field})
 
 
-def at_most(limit: int) -> Callable[[object], object]:
-    """A validator that runs before those of the entries: a huge object or array is one error, not one per entry."""
-
-    def check(value: object) -> object:
-        if isinstance(value, dict | list) and len(value) > limit:
-            entries = "entry" if limit == 1 else "entries"
-            raise refusal("invalid_value", f"must have at most {limit} {entries}, but it has {len(value)}")
-        return value
-
-    return check
-
-
 def entries(right: str, is_right: Callable[[object], bool]) -> Callable[[object], object]:
     """A validator that runs before pydantic's: the first wrong entry of an object is the only error."""
 

@@ -8,6 +8,8 @@ from typing import Any, Final, Never
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from responses_api.protocol.validation.base import refusal
+
 NOTHING: Final[dict[str, Any]] = {"not": {}}
 """The schema that no value satisfies."""
 
@@ -20,6 +22,27 @@ class Allows:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {**handler(schema), **self._keywords}
+
+
+class AtMost:
+    """At most so many entries of an array or an object, counted before any is validated: too many are one error."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        allowed = handler(schema)
+        return {**allowed, "maxItems" if allowed["type"] == "array" else "maxProperties": self._limit}
+
+    def _check(self, value: object) -> object:
+        if isinstance(value, dict | list) and len(value) > self._limit:
+            entries = "entry" if self._limit == 1 else "entries"
+            reason = f"must have at most {self._limit} {entries}, but it has {len(value)}"
+            raise refusal("invalid_value", reason)
+        return value
 
 
 class Refused:

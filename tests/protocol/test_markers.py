@@ -1,0 +1,42 @@
+"""A validator and the JSON Schema of what it allows stand on the type together."""
+
+from typing import Annotated, Any, Never
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from responses_api.protocol.validation.base import refusal
+from responses_api.protocol.validation.markers import Allows, AtMost, Refused
+
+
+def refuse(value: object) -> Never:
+    raise refusal("unsupported_parameter", "is not supported")
+
+
+def test_keywords_are_added_to_the_types_own() -> None:
+    schema = TypeAdapter(Annotated[int, Allows(minimum=1, maximum=3)]).json_schema()
+    assert schema == {"type": "integer", "minimum": 1, "maximum": 3}
+
+
+@pytest.mark.parametrize(
+    ("bounded", "keyword", "value"),
+    [
+        (Annotated[list[int], AtMost(2)], "maxItems", ["a", "b", "c"]),
+        (Annotated[dict[str, int], AtMost(2)], "maxProperties", {"a": "a", "b": "b", "c": "c"}),
+    ],
+)
+def test_too_many_entries_are_one_error(bounded: Any, keyword: str, value: object) -> None:
+    """Counted before any is looked at."""
+    adapter = TypeAdapter(bounded)
+    assert adapter.json_schema()[keyword] == 2
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_python(value)
+    assert [error["msg"] for error in caught.value.errors()] == ["must have at most 2 entries, but it has 3"]
+
+
+def test_nothing_is_allowed_where_all_is_refused() -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Any, Refused(refuse)])
+    assert adapter.json_schema() == {"not": {}}
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_python("x")
+    assert caught.value.errors()[0]["type"] == "unsupported_parameter"
