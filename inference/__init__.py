@@ -1,7 +1,7 @@
-"""The engine: plain Python that knows nothing of Django or HTTP. Importing this package imports no model library.
+"""Inference: plain Python that knows nothing of Django or HTTP. Importing this package imports no model library.
 
-Models on this machine are a `Registry`; `pull_default`, `pull_hub`, `add_directory` and `add_gguf` bring them;
-`open_model` makes an engine and a tokenizer for one. The seam to the rest is `inference.types`.
+A `Registry` lists the models on this machine; `pull_default`, `pull_hub`, `add_directory` and `add_gguf` install them;
+`open_model` creates the engine and the tokenizer of one. `inference.types` has the interface to everything above.
 """
 
 from inference.engine.mlx_engine import MlxOptions

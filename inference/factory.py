@@ -1,4 +1,4 @@
-"""Makes an engine and its tokenizer for a model. Imports no model library before the engine starts."""
+"""Creates the engine and the tokenizer of a model. Imports no model library before the engine starts."""
 
 from inference.engine.mlx_engine import MlxEngine, MlxOptions
 from inference.models.chat_template import TemplateTokenizer
@@ -11,7 +11,7 @@ from inference.types import ChatTokenizer, Engine, Sink
 def open_model(
     model: ModelEntry | str, *, sink: Sink, options: MlxOptions | ScriptedOptions | None = None
 ) -> tuple[Engine, ChatTokenizer]:
-    """An engine, not started, and its tokenizer: for a registry entry on MLX, for a mere name a scripted one."""
+    """An engine, not started, and its tokenizer: on MLX for a registry entry, scripted for a name."""
     if isinstance(model, ModelEntry):
         if isinstance(options, ScriptedOptions):
             raise TypeError("a registered model takes MlxOptions")

@@ -1,7 +1,7 @@
-"""The seam between the engine and everything above it: plain values, standard library only.
+"""The interface between engines and everything above them: plain values, standard library only.
 
-Requests go in as messages, chunks come out in batches, so an engine may live on a thread of this process or in another
-process without a change here.
+Requests go in as messages and chunks come out in batches, so that an engine may run on a thread of this process or in
+another process.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,7 @@ RESERVED_TEMPLATE_ARGUMENTS = frozenset(
         "unk_token",
     }
 )  # fmt: skip
-"""What no caller may pass to a chat template: the rendering itself decides these."""
+"""Arguments of a chat template that no caller may pass: rendering sets them."""
 
 
 class ModelError(Exception):
@@ -34,38 +34,38 @@ class ModelError(Exception):
 
 Message = dict[str, Any]
 """One message as a chat template reads it: `role` (system, user, assistant or tool), `content`, and what else the
-template of the dialect wants (see `Dialect.template_messages`)."""
+template of the dialect needs (see `Dialect.template_messages`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
     """How the next token is chosen: penalties and bias change the logits, temperature divides them, and `top_k`,
-    `top_p` and `min_p`, in this order, leave the likeliest. The defaults change nothing.
+    `top_p` and `min_p`, in this order, keep the likeliest. The defaults change nothing.
     """
 
     temperature: float = 1.0
     """0 is greedy."""
     top_k: int = 0
-    """So many of the likeliest tokens; 0 is all."""
+    """How many of the likeliest tokens are kept; 0 keeps all."""
     top_p: float = 1.0
-    """The smallest set of the likeliest tokens that holds this probability."""
+    """Keeps the smallest set of the likeliest tokens with at least this probability."""
     min_p: float = 0.0
-    """The tokens that have at least this share of the likeliest one's probability."""
+    """Keeps tokens with at least this share of the likeliest one's probability."""
     repetition_penalty: float = 1.0
     """Above 0. Divides the positive logits, and multiplies the negative ones, of all tokens in prompt and answer."""
     presence_penalty: float = 0.0
-    """Is subtracted from the logit of each token that the answer has."""
+    """Subtracted from the logit of each token in the answer."""
     frequency_penalty: float = 0.0
-    """Is subtracted from a token's logit for each time that the answer has it."""
+    """Subtracted from a token's logit once for each time it is in the answer."""
     logit_bias: tuple[tuple[int, float], ...] = ()
-    """What is added to the logits of tokens; each token once, all of them in the model's vocabulary."""
+    """Pairs of a token and a number that is added to its logit; each token once, all in the model's vocabulary."""
     seed: int | None = None
     """Makes the sequence reproducible on one machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constraint:
-    """What an answer must look like: every token is chosen so that it can still be reached."""
+    """The form of an answer: tokens are chosen so that it can still be satisfied."""
 
     kind: Literal["json_schema", "json_object", "lark", "regex"]
     text: str = ""
@@ -74,17 +74,17 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThinkingLimit:
-    """How much an answer may think before it has to go on."""
+    """How much an answer may think before it has to answer."""
 
     tokens: int
     """At least 0."""
     start: str
     end: str
-    """The marks of thinking, as the text of the answer has them."""
+    """The markers of thinking in the text of the answer."""
     opened: bool
     """The prompt ends inside a block of thinking: the answer begins as thinking."""
     closing: tuple[int, ...]
-    """The tokens that end it, not empty. They count as tokens of the answer."""
+    """The tokens that end thinking, not empty. They count as tokens of the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,44 +99,44 @@ class GenerationRequest:
     """At least 1, for the whole answer. It ends earlier, with finish "length", where the model's context ends."""
     sampling: Sampling
     generated: tuple[int, ...] = ()
-    """Tokens that the answer has already, from an earlier run of the same request: the sequence goes on after them.
+    """Tokens from an earlier run of the same request: the sequence resumes after them.
 
-    None of them is told again, nor the text that came out with them; text that was held back comes out now. Where
-    nothing can follow them, the sequence starts and ends at once. A "cancelled" chunk gives out what was held back:
-    who goes on after it drops that text.
+    They are not in chunks again, nor is the text that was emitted with them; text that was held back is emitted now. If
+    nothing can follow them, the sequence starts and ends at once. A "cancelled" chunk emits the text that was held
+    back: a caller that resumes after it drops that text.
     """
     stop: tuple[str, ...] = ()
-    """The answer ends, with finish "stop", before the first of these; none of them is empty."""
+    """The answer ends, with finish "stop", before the first of these strings; none of them is empty."""
     constraint: Constraint | None = None
     """An answer that ends with "stop" satisfies it, unless a stop string cut it."""
     top_logprobs: int | None = None
-    """None asks for no log-probabilities; 0 to 20 asks for each token's own, and so many of the likeliest."""
+    """0 to 20: return the log-probability of each token, and of this many of the likeliest. None returns none."""
     thinking: ThinkingLimit | None = None
     cache_scope: str = ""
-    """The prefix cache is private to this name."""
+    """The name of the private prefix cache that is used."""
     priority: int = 0
     """0 interactive, 1 background; requests are admitted in the order (priority, arrival)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenLogprob:
-    """How likely one token was at its place: the probability with which it is drawn at temperature 1.
+    """The log-probability of one token of an answer at temperature 1.
 
-    That is after penalties, bias and the constraint, so a token without alternative has 0.0; `top_k`, `top_p` and
-    `min_p` don't count. It doesn't depend on what else runs. Every value is finite, from -9999.0 to 0.0.
+    It is taken after penalties, bias and the constraint, so a token without alternative has 0.0, and before `top_k`,
+    `top_p` and `min_p`. It doesn't depend on other sequences. Every value is finite, from -9999.0 to 0.0.
     """
 
     token: bytes
-    """What the token adds to the text, perhaps half a character; nothing for a special token that is no text."""
+    """The bytes of the token, perhaps half a character; empty for special tokens that are not text."""
     logprob: float
     """The natural logarithm of its probability."""
     top: tuple[tuple[bytes, float], ...] = ()
-    """The likeliest tokens at this place, most likely first, without forbidden ones: perhaps fewer than asked for."""
+    """The likeliest tokens at this position, most likely first, without forbidden ones: maybe fewer than requested."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What one engine step says of one sequence.
+    """The output of one engine step for one sequence.
 
     A sequence's chunks are: one with `started`, any number with `tokens`, one with `finish` (which may carry the last
     tokens too). A sequence that never started has only its `finish` chunk. Nothing follows a `finish`.
@@ -144,9 +144,9 @@ class Chunk:
 
     request_id: str
     text: str = ""
-    """Newly complete text, never half a character, and nothing that may still become a stop string."""
+    """Newly complete text: whole characters, and nothing that may still become a stop string."""
     tokens: tuple[int, ...] = ()
-    """Token ids this chunk consumed; the stop token is not among them, the tokens of a stop string are."""
+    """Ids of the generated tokens, with those of a stop string and without the stop token."""
     logprobs: tuple[TokenLogprob, ...] = ()
     """One for each of `tokens`, in order, when the request asks for them."""
     finish: Finish | None = None
@@ -161,32 +161,32 @@ class Chunk:
 
 
 Sink = Callable[[list[Chunk]], None]
-"""Called from the engine's thread once a step with all chunks of the step. It must be cheap and must not raise."""
+"""Called on the engine's thread once per step, with all chunks of the step. It must be fast and must not raise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelInfo:
-    """What a worker announces of its model; known before the engine starts."""
+    """The facts of a model that a worker announces; known before the engine starts."""
 
     name: str
     digest: str
-    """Names weights, tokenizer and template: equal digests continue each other's sequences."""
+    """Identifies weights, tokenizer and template: models with equal digests can resume each other's sequences."""
     context_length: int
     vocab_size: int
     temperature: float = 1.0
-    """The model's own default, used when a request names none."""
+    """The model's default, for requests without a temperature."""
     top_p: float = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLoad:
-    """A snapshot of an engine's occupation."""
+    """A snapshot of an engine's load."""
 
     running: int
     waiting: int
     slots: int
     free: int
-    """Slots that neither a running nor a waiting request will take."""
+    """Slots that no running or waiting request will take."""
     cache_bytes: int
 
 
@@ -198,25 +198,25 @@ class Engine(Protocol):
 
     @property
     def is_running(self) -> bool:
-        """Whether it takes requests: not before its start, nor after its end, whatever ended it. Any thread."""
+        """Whether it takes requests, from its start to its end, for whatever reason it ends. Any thread."""
 
     def start(self, *, progress: Progress | None = None) -> None:
         """Load the model on the engine's own thread and return when it can serve. Raises ModelError."""
 
     def submit(self, request: GenerationRequest) -> None:
-        """Hand over a request: any thread, never blocks. Raises ModelError when the engine is not running."""
+        """Add a request. Any thread; never blocks. Raises ModelError if the engine is not running."""
 
     def cancel(self, request_id: str) -> None:
-        """End a sequence within a token: any thread. A live one gets a final chunk; an unknown id is no error."""
+        """End a sequence within one token. Any thread. A live one gets a final chunk; an unknown id is ignored."""
 
     def forget(self, scope: str) -> None:
-        """Drop what the prefix cache has of a scope, and keep nothing more of it: any thread, never blocks."""
+        """Drop the prefix cache of a scope, and cache nothing more for it. Any thread; never blocks."""
 
     def load(self) -> EngineLoad:
-        """How occupied the engine is now: any thread, never blocks."""
+        """The current load. Any thread; never blocks."""
 
     def close(self) -> None:
-        """Cancel what is live (each gets its final chunk), end the thread and join it. Safe to call twice."""
+        """Cancel live sequences (each gets its final chunk), end the thread and join it. May be called twice."""
 
 
 class ChatTokenizer(Protocol):
@@ -224,7 +224,7 @@ class ChatTokenizer(Protocol):
 
     @property
     def longest_token(self) -> int:
-        """A text of n bytes has at least n / `longest_token` tokens; 0 where that can't be told."""
+        """A text of n bytes has at least n / `longest_token` tokens, unless bytes have no token; 0 if unknown."""
 
     @property
     def dialect(self) -> "Dialect":
@@ -232,7 +232,7 @@ class ChatTokenizer(Protocol):
 
     @property
     def special_tokens(self) -> Mapping[str, int]:
-        """The tokens that stand in no text, by how they are written."""
+        """The ids of the tokens that are not text, by how they are written."""
 
     def render(
         self,
@@ -243,12 +243,12 @@ class ChatTokenizer(Protocol):
     ) -> tuple[int, ...]:
         """The prompt's token ids, generation prompt included. Raises ModelError when the template refuses.
 
-        `tools` are for a template that takes them. `template_kwargs` are JSON values that the template finds under
-        their names, which are identifiers and none of RESERVED_TEMPLATE_ARGUMENTS.
+        `tools` are for templates that take them. `template_kwargs` are JSON values that the template reads by name; the
+        names are identifiers, and not in RESERVED_TEMPLATE_ARGUMENTS.
         """
 
     def encode_markup(self, text: str) -> tuple[int, ...]:
-        """The tokens of text that a template would write: special tokens are what they say."""
+        """The tokens of text as a template writes it: special tokens are encoded as such."""
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of a piece of a prompt, special tokens written out."""
+        """The text of a part of a prompt, with special tokens."""

@@ -13,10 +13,10 @@ _BEFORE_NAME = frozenset((NAME, "type", "id", *ARGUMENTS))
 
 
 def read_call_object(parser: Parser, *, only_call_keys: bool = False) -> Steps[None]:
-    """`{"name": …, "arguments": {…}}`, in any order, other keys left out; `parameters` is another word for arguments.
+    """`{"name": …, "arguments": {…}}`, keys in any order, other keys ignored; `parameters` also means arguments.
 
     Arguments stream once the name is known. Raises Malformed; with `only_call_keys` at the first other key before the
-    name, so that an object that is no call is seen early.
+    name, so that an object that is not a call is recognised early.
     """
     source = parser.source
     yield from source.expect("{")
@@ -53,7 +53,7 @@ def read_call_object(parser: Parser, *, only_call_keys: bool = False) -> Steps[N
 
 
 def read_arguments(parser: Parser) -> Steps[None]:
-    """A JSON object, passed on as it comes; null is an empty one, and a string may hold one. Raises Malformed."""
+    """A JSON object, passed on as it comes; null is an empty one, and a string may contain one. Raises Malformed."""
     if (yield from parser.source.ahead("{")):
         yield from copy_value(parser.source, parser.arguments)
     else:

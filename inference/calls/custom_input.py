@@ -1,4 +1,4 @@
-"""Takes a custom tool's raw input out of the JSON object in which the model writes it."""
+"""Extracts a custom tool's raw input from the JSON object in which the model writes it."""
 
 import json
 import re
@@ -11,20 +11,20 @@ from inference.calls.values import json_string, read_string
 _HIGH = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}")
 _LOW = re.compile(r"\\u[dD][c-fC-F][0-9a-fA-F]{2}")
 
-_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # what no request may bring, and so no answer
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")  # not allowed in requests, and so not in answers
 
 
 class InputReader:
-    """Reads the object's one value, a string; whatever its name is."""
+    """Reads the only value of the object, a string, under any name."""
 
     def __init__(self, emit: Callable[[CallInput], None]) -> None:
         self._emit = emit
         self._source = Source()
         self._steps = self._read()
-        self._half = ""  # of a character that takes two escapes
+        self._half = ""  # the first of two escapes of one character
 
     def feed(self, text: str) -> None:
-        """More of the object's JSON text. Raises Malformed when it holds no string."""
+        """Take more of the object's JSON text. Raises Malformed if the value is not a string."""
         self._source.add(text)
         next(self._steps, None)
 

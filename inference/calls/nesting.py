@@ -1,10 +1,10 @@
-"""JSON text of unknown depth, read without the interpreter's limit of recursion in the way. Pure."""
+"""Reads JSON text of any depth without reaching the interpreter's recursion limit. Pure."""
 
 import json
 from typing import Any
 
 MAX_DEPTH = 100
-"""Levels that a value may have, as in a request: templates and encoders walk it recursively."""
+"""Most levels of a value, as in a request: templates and encoders walk it recursively."""
 
 
 def loaded(text: str) -> Any:

@@ -1,12 +1,12 @@
-"""What all dialects' parsers share: text goes in as it comes, pieces come out.
+"""The base of all dialects' parsers: text goes in as it comes, pieces come out.
 
 Guarantees, however the text is cut: the same pieces, once neighbours are merged; no marker in a Text or Reasoning; each
 CallOpened followed by its CallClosed. White space next to markup belongs to the markup. Text is held back only while it
 may be markup, or white space before some.
 
-Malformed markup: a marker that nothing of a call follows is dropped, and what comes after it is text again, so that an
-answer is never lost. A call of a tool that isn't declared is dropped as a whole. A call whose arguments are malformed
-is closed as incomplete where they are, and dropped up to its end.
+Malformed markup: a marker without a call after it is dropped, and the text after it is text again, so that no answer
+is lost. A call of an undeclared tool is dropped as a whole. A call with malformed arguments is closed as incomplete
+where they are, and dropped up to its end.
 """
 
 import contextlib
@@ -32,44 +32,44 @@ from inference.calls.tools import Tool
 _markers = cache(Markers)
 
 
-class NoCall(Exception):
-    """Nothing of a call follows the marker: what does is text."""
+class NotACall(Exception):
+    """The marker is not followed by a call, but by text."""
 
 
 class _Trimmed:
-    """Passes text on without the white space before its first and after its last letter."""
+    """Passes text on without the white space at its beginning and its end."""
 
     def __init__(self, source: Source, emit: Callable[[str, tuple[Span, ...]], None], *, fresh: bool) -> None:
         self.fresh = fresh
-        """The next white space is before the first letter."""
+        """No character other than white space has come yet."""
         self._source = source
         self._emit = emit
         self._held: list[tuple[str, Span]] = []
 
     def add(self, text: str) -> None:
-        """Take what the source passes on."""
+        """Take text from the source."""
         at = self._source.position
         if self.fresh:
             at += len(text) - len(text.lstrip())
             text = text.lstrip()
-        kept = text.rstrip()
-        if kept:
+        trimmed = text.rstrip()
+        if trimmed:
             self.fresh = False
-            self._pass_on((kept, (at, at + len(kept))))
-        if text[len(kept) :]:
-            self._held.append((text[len(kept) :], (at + len(kept), at + len(text))))
+            self._pass_on((trimmed, (at, at + len(trimmed))))
+        if text[len(trimmed) :]:
+            self._held.append((text[len(trimmed) :], (at + len(trimmed), at + len(text))))
 
     def drop(self) -> list[tuple[str, Span]]:
-        """Markup comes: what is held belongs to it."""
+        """Markup follows: return the white space held back, which belongs to it."""
         held, self._held, self.fresh = self._held, [], True
         return held
 
     def restore(self, held: list[tuple[str, Span]], fresh: bool) -> None:
-        """It was no markup after all."""
+        """Undo `drop`: it was not markup."""
         self._held, self.fresh = held, fresh
 
     def end(self) -> None:
-        """No markup comes any more."""
+        """Pass on the white space held back: no markup follows."""
         if self._held:
             self._pass_on()
 
@@ -79,22 +79,22 @@ class _Trimmed:
 
 
 class Parser:
-    """One answer on its way out. A dialect says what begins a call (`starts`) and reads it (`read_call`)."""
+    """Reads one answer. A dialect defines the markers that begin a call (`starts`) and reads the call (`read_call`)."""
 
     starts: ClassVar[tuple[str, ...]] = ()
     """The markers that begin a call, or a group of them."""
     ends: ClassVar[tuple[str, ...]] = ()
-    """The markers up to which the rest of a call is dropped; alone in the text they are dropped too."""
+    """The markers up to which the rest of a malformed call is dropped; alone in the text they are dropped too."""
     inner: ClassVar[tuple[str, ...]] = ()
-    """The other markers of calls. Any of them may be a special token, which is text for the parser all the same."""
+    """The other markers of calls. Markers that are special tokens are text for the parser, too."""
 
     def __init__(self, tools: Sequence[Tool] = (), thinking: Thinking | None = None) -> None:
         """Without tools nothing is taken for a call."""
         self.source = Source()
         self._tools = {tool.shown: tool for tool in tools}
         self._thinking = thinking
-        marks = (thinking.start, thinking.end) if thinking else ()
-        self._markers = _markers((*marks, *self.starts, *self.ends) if tools else marks)
+        around_thinking = (thinking.start, thinking.end) if thinking else ()
+        self._markers = _markers((*around_thinking, *self.starts, *self.ends) if tools else around_thinking)
         self._call_ends = _markers((*self.starts, *self.ends))
         self._pieces: list[Piece] = []
         self._text = _Trimmed(self.source, lambda text, spans: self.emit(Text(text, spans=spans)), fresh=False)
@@ -106,12 +106,12 @@ class Parser:
         self._is_thinking = thinking is not None and thinking.opened
 
     def feed(self, text: str) -> list[Piece]:
-        """What is known now that this text has come."""
+        """Take more text; returns the pieces that it completes."""
         self.source.add(text)
         return self._advance()
 
     def flush(self) -> list[Piece]:
-        """What is left at the end of the answer; an unfinished call is closed as incomplete."""
+        """The remaining pieces at the end of the answer; an unfinished call is closed as incomplete."""
         self.source.end()
         return self._advance()
 
@@ -131,13 +131,13 @@ class Parser:
     def at_end(self) -> None:
         self._text.end()
 
-    # What a dialect may say of the open call.
+    # For dialects.
 
     def emit(self, piece: Piece) -> None:
         self._pieces.append(piece)
 
     def open_call(self, name: str) -> Tool:
-        """Raises Malformed for a tool that isn't declared."""
+        """Open a call. Raises Malformed for an undeclared tool."""
         tool = self._tools.get(name)
         if tool is None or self._open is not None:
             raise Malformed
@@ -148,7 +148,7 @@ class Parser:
         return tool
 
     def arguments(self, text: str) -> None:
-        """More of the open call's arguments, as JSON."""
+        """Add to the arguments of the open call, as JSON."""
         if self._input is not None:
             self._input.feed(text)
         elif text:
@@ -156,7 +156,7 @@ class Parser:
 
     @property
     def is_thinking(self) -> bool:
-        """Whether what comes next is thinking, as far as can be told."""
+        """Whether the next text is thinking, as far as is known."""
         return self._is_thinking
 
     @property
@@ -167,7 +167,7 @@ class Parser:
         self._open = self._input = None
         self.emit(CallClosed(complete))
 
-    # The reading itself.
+    # Reading.
 
     def read(self) -> Steps[None]:
         if self._thinking and self._thinking.opened:
@@ -183,13 +183,13 @@ class Parser:
                 self.source.mark()
                 try:
                     marker = yield from self._recovering(self.read_call(marker))
-                except NoCall:
+                except NotACall:
                     marker = ""
                     self.source.rewind()
                     self._text.restore(held, fresh)
                 self.source.release()
             else:
-                marker = ""  # the end of something that never began
+                marker = ""  # an end marker without a beginning
 
     def _think(self) -> Steps[None]:
         assert self._thinking is not None
@@ -200,13 +200,13 @@ class Parser:
         self._text.drop()
 
     def _call_at_start(self) -> Steps[str]:
-        """Read a call that no marker begins, if one stands here; the marker that comes next, or ""."""
+        """Read a call without a marker before it, if there is one; returns the marker that comes next, or ""."""
         if not self._tools:
             return ""
         self.source.mark()
         try:
             marker = yield from self._recovering(self.read_bare_call(), bare=True)
-        except (NoCall, EndOfText):
+        except (NotACall, EndOfText):
             if not self.source.rewind():
                 raise
             return ""
@@ -214,13 +214,13 @@ class Parser:
         return marker
 
     def _recovering(self, call: Steps[None], *, bare: bool = False) -> Steps[str]:
-        """Read a call, and what is left of it if it is malformed; the marker that comes next, or ""."""
+        """Read a call, and the rest of it if it is malformed; returns the marker that comes next, or ""."""
         try:
             yield from call
             return ""
         except Malformed:
             if bare and self.source.is_marked:
-                raise NoCall from None
+                raise NotACall from None
             self.source.release()
             if self._open is not None:
                 self.close_call(complete=False)
@@ -228,11 +228,11 @@ class Parser:
         return found if found in self.starts else ""
 
     def read_call(self, marker: str) -> Steps[None]:
-        """Read what follows one of `starts`, up to where text may come again. Raises Malformed and NoCall."""
+        """Read what follows one of `starts`, up to where text may follow. Raises Malformed and NotACall."""
         yield from ()
-        raise NoCall
+        raise NotACall
 
     def read_bare_call(self) -> Steps[None]:
-        """Read a call, if one stands here. Raises Malformed before it is opened when none does."""
+        """Read a call without a marker. Raises Malformed before it opens one if there is none."""
         yield from ()
         raise Malformed

@@ -1,4 +1,4 @@
-"""What a dialect's parser makes of a model's text, piece by piece. Plain values."""
+"""The pieces of an answer that a dialect's parser returns. Plain values."""
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -6,7 +6,7 @@ from typing import Literal
 
 Phase = Literal["commentary", "final_answer"]
 Span = tuple[int, int]
-"""Where a piece stands in all that the model wrote, in characters: from, and up to but without."""
+"""The place of a piece in the model's text, in characters: start, and end (exclusive)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Text:
     text: str
     phase: Phase | None = None
     spans: tuple[Span, ...] = field(default=(), compare=False)
-    """What it consists of, in order: there may be markup between."""
+    """The places that the text consists of, in order; there may be markup between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True)
 class CallOpened:
-    """A call of a declared tool begins; what follows up to its CallClosed belongs to it. One call is open at a time."""
+    """A call of a declared tool begins; the pieces up to its CallClosed belong to it. One call is open at a time."""
 
     name: str
     namespace: str | None = None
@@ -61,7 +61,7 @@ Piece = Text | Reasoning | CallOpened | CallArguments | CallInput | CallClosed
 
 
 def merged(pieces: list[Piece]) -> list[Piece]:
-    """The same with neighbouring fragments of one kind joined."""
+    """The pieces with neighbouring fragments of one kind joined."""
     out: list[Piece] = []
     for _, group in groupby(pieces, key=_kind):
         run = list(group)

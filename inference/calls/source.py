@@ -1,7 +1,7 @@
-"""Text that comes in pieces, read as if it were all there.
+"""Text that comes in pieces, read as if it were complete.
 
-A reader is a generator: it yields where it must wait for more, and so is written as straight code. What it reads never
-depends on how the text was cut: each step waits until the text at hand decides it.
+A reader is a generator that yields where it must wait for more text, and so is written as straight code. What it reads
+never depends on how the text was cut: each step waits until the available text decides it.
 """
 
 import re
@@ -10,22 +10,22 @@ from typing import TypeVar
 
 T = TypeVar("T")
 Steps = Generator[None, None, T]
-"""A reading that yields where it waits for more text, and returns a T."""
+"""A generator that yields where it waits for more text, and returns a T."""
 Emit = Callable[[str], None]
 
 SPACE = re.compile(r"[ \t\r\n]+")
 
 
 class EndOfText(Exception):
-    """The text ended within what was read."""
+    """The text ended inside of what was being read."""
 
 
 class Malformed(Exception):
-    """The text is not in the form that was read."""
+    """The text does not have the expected form."""
 
 
 class Markers:
-    """Strings to look for. None is part of another."""
+    """Strings to search for. None contains another."""
 
     def __init__(self, markers: Iterable[str]) -> None:
         self.texts = tuple(dict.fromkeys(markers))
@@ -36,8 +36,8 @@ class Markers:
     def search(self, text: str, at: int) -> re.Match[str] | None:
         return self._pattern.search(text, at)
 
-    def held(self, text: str, at: int) -> int:
-        """How many characters at the text's end may be the beginning of a marker."""
+    def partial_length(self, text: str, at: int) -> int:
+        """The length of the longest beginning of a marker that the text ends with."""
         for length in range(min(self._longest - 1, len(text) - at), 0, -1):
             if text[-length:] in self._beginnings:
                 return length
@@ -45,7 +45,7 @@ class Markers:
 
 
 class Source:
-    """The text so far, and how much of it is read."""
+    """The text so far, and the position up to which it was read."""
 
     def __init__(self) -> None:
         self._text = ""
@@ -63,14 +63,14 @@ class Source:
 
     @property
     def position(self) -> int:
-        """How many characters are read; while `until` passes text on, the place where it begins."""
+        """How many characters were read; while `until` passes text on, the position where that text begins."""
         return self._dropped + self._at
 
     def end(self) -> None:
         self._ended = True
 
     def mark(self) -> None:
-        """Remember this place for `rewind`."""
+        """Remember this position for `rewind`."""
         self._mark = self._at
 
     @property
@@ -78,14 +78,14 @@ class Source:
         return self._mark is not None
 
     def rewind(self) -> bool:
-        """Go back to the marked place; false when there is none any more."""
+        """Go back to the marked position; false if there is none."""
         if self._mark is None:
             return False
         self._at, self._mark = self._mark, None
         return True
 
     def release(self) -> None:
-        """What was read stays read."""
+        """Forget the marked position."""
         self._mark = None
 
     def peek(self) -> Steps[str]:
@@ -98,12 +98,12 @@ class Source:
 
     def take(self) -> Steps[str]:
         """The next character. Raises EndOfText."""
-        letter = yield from self.peek()
+        character = yield from self.peek()
         self._at += 1
-        return letter
+        return character
 
-    def at_hand(self, pattern: re.Pattern[str]) -> str:
-        """What of the text at hand matches the pattern, taken, maybe nothing; more of it may come."""
+    def take_match(self, pattern: re.Pattern[str]) -> str:
+        """Take what matches the pattern in the available text, maybe nothing; more of it may follow."""
         match = pattern.match(self._text, self._at)
         if match is None:
             return ""
@@ -111,20 +111,20 @@ class Source:
         return match[0]
 
     def run(self, pattern: re.Pattern[str]) -> Steps[str]:
-        """The longest run of characters that the pattern, a class with `+`, matches; maybe nothing."""
+        """Take the longest run of characters that the pattern, a class with `+`, matches; maybe nothing."""
         parts: list[str] = []
         while True:
-            parts.append(self.at_hand(pattern))
+            parts.append(self.take_match(pattern))
             if self._at < len(self._text) or self._ended:
                 return "".join(parts)
             yield
 
     def space(self) -> Steps[str]:
-        """White space, taken."""
+        """Take white space."""
         return (yield from self.run(SPACE))
 
     def ahead(self, *options: str) -> Steps[str]:
-        """The option that the text goes on with, left in place; "" for none. None begins another."""
+        """The option that comes next, left in place; "" for none. No option is the beginning of another."""
         longest = max(map(len, options))
         while True:
             rest = self._text[self._at : self._at + longest]
@@ -136,13 +136,13 @@ class Source:
             yield
 
     def accept(self, *options: str) -> Steps[str]:
-        """As `ahead`, and taken."""
+        """Like `ahead`, and take it."""
         found = yield from self.ahead(*options)
         self._at += len(found)
         return found
 
     def expect(self, *options: str) -> Steps[str]:
-        """As `accept`. Raises Malformed for none, and EndOfText where the text ends before that is known."""
+        """Like `accept`. Raises Malformed for none, and EndOfText if the text ends before that is known."""
         found = yield from self.accept(*options)
         if not found:
             rest = self._text[self._at :]
@@ -154,13 +154,13 @@ class Source:
     def until(self, markers: Markers, emit: Emit) -> Steps[str]:
         """Pass the text up to the first marker on as it comes, and take the marker, which is returned.
 
-        Raises EndOfText, with all passed on, when none comes.
+        Raises EndOfText, with all text passed on, if there is none.
         """
         while True:
             match = markers.search(self._text, self._at)
             stop = match.start() if match else len(self._text)
             if not match and not self._ended:
-                stop -= markers.held(self._text, self._at)
+                stop -= markers.partial_length(self._text, self._at)
             if stop > self._at:
                 emit(self._text[self._at : stop])
             self._at = match.end() if match else stop
@@ -171,7 +171,7 @@ class Source:
             yield
 
     def up_to(self, markers: Markers, emit: Emit) -> Steps[None]:
-        """As `until`, and the marker is left in place."""
+        """Like `until`, but leave the marker in place."""
         marker = yield from self.until(markers, emit)
         self._at -= len(marker)
 

@@ -1,11 +1,11 @@
-"""How a model marks its thinking. Plain values."""
+"""The markers around a model's thinking. Plain values."""
 
 from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """The marks around thinking, and whether the answer begins inside of them."""
+    """The markers around thinking, and whether an answer begins between them."""
 
     start: str = "<think>"
     end: str = "</think>"
@@ -13,6 +13,6 @@ class Thinking:
     """The prompt ends inside a block of thinking: the answer begins as thinking."""
 
     def after(self, prompt_end: str) -> "Thinking":
-        """The same for an answer to a prompt that ends in this text: `opened` says whether it opens a block."""
+        """The same for the answer to a prompt that ends in this text: `opened` says whether the text opens a block."""
         start = prompt_end.rfind(self.start)
         return replace(self, opened=start >= 0 and not prompt_end[start + len(self.start) :].strip())

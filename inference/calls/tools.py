@@ -8,7 +8,7 @@ from typing import Any, Literal
 Schema = Mapping[str, Any]
 
 INPUT = "input"
-"""The one parameter, a string, with which a custom tool is shown to a model as a function."""
+"""The only parameter, a string, of the function as which a custom tool is shown to models."""
 
 _INPUT_SCHEMA: Schema = {
     "type": "object",
@@ -35,14 +35,14 @@ class Tool:
     namespace: str | None = None
     description: str = ""
     parameters: Schema = field(default_factory=lambda: {"type": "object", "properties": {}})
-    """JSON Schema of the arguments; a custom tool's is not read."""
+    """JSON Schema of the arguments; not used for custom tools."""
     enforced: bool = False
-    """The decoder holds the arguments to `rules`; otherwise they are any JSON object."""
+    """The arguments are constrained to `rules`; else they are any JSON object."""
     rules: Schema | None = None
-    """What the decoder can follow of `parameters`, in its spelling; None is all of them."""
+    """The part of `parameters` that can be enforced, in the form for the decoder; None for all of it."""
     custom: bool = False
     format: CustomFormat | None = None
-    """Of a custom tool; None is any text."""
+    """Grammar of a custom tool; None allows any text."""
 
     def __post_init__(self) -> None:
         for word in (self.name, self.namespace):
@@ -61,7 +61,7 @@ class Tool:
 
     @property
     def enforced_schema(self) -> Schema:
-        """JSON Schema to which the decoder holds the arguments of a tool that is enforced."""
+        """JSON Schema that the arguments of an enforced tool are constrained to."""
         return self.schema if self.custom or self.rules is None else self.rules
 
 
@@ -70,7 +70,7 @@ def shown_name(name: str, namespace: str | None) -> str:
 
 
 def parameter_types(tool: Tool, parameter: str) -> frozenset[str] | None:
-    """The JSON types that a parameter's value may have by its schema; None where the schema doesn't tell."""
+    """The JSON types that a parameter may have by its schema; None if the schema doesn't say."""
     schema = tool.schema
     properties = schema.get("properties")
     if not isinstance(properties, Mapping) or parameter not in properties:

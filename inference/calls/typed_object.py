@@ -1,4 +1,4 @@
-"""Builds a call's arguments from parameters that are written as text, one by one, by their declared types."""
+"""Builds a call's arguments from parameters written as text, one by one, by their declared types."""
 
 import json
 
@@ -14,8 +14,8 @@ class TypedObject:
     """The JSON object of one call, passed on while it grows."""
 
     def __init__(self, parser: Parser, tool: Tool, *, line_breaks: bool, untyped_as_string: bool) -> None:
-        """line_breaks: the tags stand on lines of their own, so that the breaks next to a value aren't of it;
-        untyped_as_string: a parameter that isn't declared is a string, and streams as one.
+        """line_breaks: tags are on lines of their own, so that the line breaks next to a value are not part of it;
+        untyped_as_string: an undeclared parameter is a string, and streams as one.
         """
         self._line_breaks = line_breaks
         self._parser = parser
@@ -33,10 +33,10 @@ class TypedObject:
         return parameter_types(self._tool, name) == _STRING
 
     def read_value(self, name: str, end: Markers, *, as_string: bool | None = None) -> Steps[None]:
-        """Read a parameter's text up to a marker, which is left in place, and pass it on as its type says.
+        """Read a parameter's text up to a marker, which is left in place, and pass it on as a value of its type.
 
-        `as_string` is what the text itself says of the type. A name's second value is dropped: an object has each name
-        once.
+        `as_string` says whether the text itself declares a string. A second value of a name is dropped: an object has
+        each name once.
         """
         source = self._parser.source
         if self._line_breaks:

@@ -1,6 +1,6 @@
-"""Values in a model's own notation (JSON, Python, Gemma's), copied out as JSON while they come.
+"""Values in a model's notation (JSON, Python, Gemma's), copied as JSON while they come.
 
-What comes out is written as `json.dumps` writes it, ", " and ": " between things, whatever white space the model used.
+The output has the form of `json.dumps`, with ", " and ": ", whatever white space the model used.
 """
 
 import ast
@@ -13,7 +13,7 @@ from typing import Any
 from inference.calls.source import Emit, EndOfText, Malformed, Markers, Source, Steps
 
 Quoted = Callable[[Source, Emit], Steps[None]]
-"""Reads a string after its opening quote, and passes it on as the inside of a JSON string."""
+"""A reader of a string after its opening quote, which passes it on as the inside of a JSON string."""
 
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]+')
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
@@ -31,21 +31,21 @@ def escaped(text: str) -> str:
 def json_string(source: Source, emit: Emit) -> Steps[None]:
     """Escapes are passed on as they are; control characters, which JSON forbids and models write, are escaped."""
     while True:
-        letter = yield from source.peek()
-        if plain := source.at_hand(_PLAIN):
+        character = yield from source.peek()
+        if plain := source.take_match(_PLAIN):
             emit(plain)
             continue
         yield from source.take()
-        if letter == '"':
+        if character == '"':
             return
-        emit(escaped(letter) if letter != "\\" else (yield from _json_escape(source)))
+        emit(escaped(character) if character != "\\" else (yield from _json_escape(source)))
 
 
 def _json_escape(source: Source) -> Steps[str]:
-    letter = yield from source.take()
-    if letter in _JSON_ESCAPES:
-        return "\\" + letter
-    if letter != "u":
+    character = yield from source.take()
+    if character in _JSON_ESCAPES:
+        return "\\" + character
+    if character != "u":
         raise Malformed
     digits = ""
     while len(digits) < 4:
@@ -62,7 +62,7 @@ def python_string(quote: str) -> Quoted:
     def read(source: Source, emit: Emit) -> Steps[None]:
         while True:
             yield from source.peek()
-            if text := source.at_hand(plain):
+            if text := source.take_match(plain):
                 emit(escaped(text))
                 continue
             if (yield from source.take()) == quote:
@@ -79,7 +79,7 @@ def python_string(quote: str) -> Quoted:
 
 
 def raw_string(quote: str) -> Quoted:
-    """Text as it stands, up to the closing quote."""
+    """Text without escapes, up to the closing quote."""
     markers = Markers((quote,))
 
     def read(source: Source, emit: Emit) -> Steps[None]:
@@ -95,9 +95,9 @@ class Notation:
     quotes: Mapping[str, Quoted]
     words: Mapping[str, str] = field(default_factory=lambda: {"true": "true", "false": "false", "null": "null"})
     bare: bool = False
-    """Keys need no quotes, and a word that is nothing else is a string."""
+    """Keys need no quotes, and any other word is a string."""
     tuples: bool = False
-    """Round brackets make a list; other numbers than JSON's are read; a comma may stand before the end."""
+    """Parentheses make a list; Python's numbers are read; a comma may precede the closing bracket."""
 
 
 JSON = Notation(quotes={'"': json_string})
@@ -110,7 +110,7 @@ PYTHON = Notation(
 
 def copy_value(source: Source, emit: Emit, notation: Notation = JSON) -> Steps[None]:
     """Pass one value on as JSON text. Raises Malformed and EndOfText, having passed on what came before."""
-    stack: list[str] = []  # the brackets that are open, by how they close
+    stack: list[str] = []  # the closing brackets of the open ones
     while True:
         yield from source.space()
         opening = yield from _opening(source, emit, notation, stack)
@@ -144,14 +144,14 @@ def _json_bracket(closing: str) -> str:
 
 def _opening(source: Source, emit: Emit, notation: Notation, stack: list[str]) -> Steps[bool]:
     """Read a scalar, or the opening bracket of a list or object (True)."""
-    letter = yield from source.peek()
-    closing = {"{": "}", "[": "]", "(": ")" if notation.tuples else ""}.get(letter, "")
+    character = yield from source.peek()
+    closing = {"{": "}", "[": "]", "(": ")" if notation.tuples else ""}.get(character, "")
     if closing:
         if len(stack) >= MAX_DEPTH:
             raise Malformed
         yield from source.take()
         stack.append(closing)
-        emit("{" if letter == "{" else "[")
+        emit("{" if character == "{" else "[")
         return True
     if not (yield from _string(source, emit, notation)):
         emit((yield from _scalar(source, notation)))
@@ -170,7 +170,7 @@ def _string(source: Source, emit: Emit, notation: Notation) -> Steps[bool]:
 
 def _scalar(source: Source, notation: Notation) -> Steps[str]:
     word = yield from source.run(_WORD)
-    yield from source.peek()  # at the text's very end a number may be half of one
+    yield from source.peek()  # at the end of the text a number may be incomplete
     if word in notation.words:
         return notation.words[word]
     if _NUMBER.fullmatch(word):
@@ -198,7 +198,7 @@ def _key(source: Source, emit: Emit, notation: Notation) -> Steps[None]:
 
 
 def read_string(source: Source) -> Steps[str]:
-    """A JSON string's text."""
+    """The text of a JSON string."""
     yield from source.expect('"')
     parts: list[str] = []
     yield from json_string(source, parts.append)
@@ -207,7 +207,7 @@ def read_string(source: Source) -> Steps[str]:
 
 
 def whole_value(text: str, notation: Notation = JSON) -> str | None:
-    """The JSON text of a value that is all there; None where the text is no value."""
+    """The JSON text of a complete value; None if the text is not a value."""
     source, parts = Source(), list[str]()
     source.add(text + " ")
     source.end()
@@ -238,10 +238,10 @@ def _is_json(text: str) -> bool:
 
 
 def typed_value(text: str, types: frozenset[str] | None) -> str:
-    """The JSON text of a value that was written without quotes, for what types its parameter is declared with.
+    """The JSON text of a value that was written without quotes, for the declared types of its parameter.
 
-    What is no value of these types is a string. Without a type,
-    lists and objects are read as JSON and all else is a string.
+    Text that is not a value of these types is a string. Without types, lists and objects are read as JSON and
+    everything else is a string.
     """
     stripped = text.strip()
     value = whole_value(stripped) or whole_value(stripped, PYTHON)

@@ -1,4 +1,4 @@
-"""Compiles constraints beside the engine's thread: a large one takes a second, and nobody else may wait for it.
+"""Compiles constraints on threads of its own: a large one takes a second, and no other sequence may wait for it.
 
 Standard library only.
 """
@@ -12,7 +12,7 @@ from inference.constraints.matching import Matcher, Vocabulary
 from inference.types import Constraint, GenerationRequest, ModelError
 
 THREADS = 2
-"""How many constraints are compiled at once. The work holds no interpreter lock."""
+"""How many constraints are compiled at once. Compiling doesn't hold the interpreter lock."""
 COMPILE_SECONDS = 30.0
 """A request whose constraint isn't compiled after this time fails."""
 
@@ -35,8 +35,8 @@ class Compiler:
         return len(self._waiting)
 
     def add(self, request: GenerationRequest, constraint: Constraint, vocabulary: Vocabulary) -> Matcher | None:
-        """The matcher, for a constraint that is remembered; None for a request that now waits for one."""
-        matcher = None if request.generated else vocabulary.remembered(constraint)
+        """The matcher, for a cached constraint; None for a request that now waits for one."""
+        matcher = None if request.generated else vocabulary.cached_matcher(constraint)
         if matcher is None:
             self._pool = self._pool or ThreadPoolExecutor(THREADS, thread_name_prefix="compiler")
             future = self._pool.submit(_compiled, vocabulary, constraint, request.generated)
@@ -44,7 +44,7 @@ class Compiler:
         return matcher
 
     def ready(self) -> list[tuple[GenerationRequest, Matcher | ModelError]]:
-        """The requests that wait no longer, each with its matcher or with the reason why it gets none."""
+        """Remove and return the requests that need not wait any more, each with its matcher or an error."""
         now = time.monotonic()
         ended = [entry for entry in self._waiting.values() if entry.matcher.done() or now > entry.deadline]
         for entry in ended:
@@ -52,7 +52,7 @@ class Compiler:
         return [(entry.request, _outcome(entry.matcher)) for entry in ended]
 
     def cancel(self, request_id: str) -> bool:
-        """Let a request wait no longer; false when it doesn't."""
+        """Remove a waiting request; false if it isn't waiting."""
         entry = self._waiting.pop(request_id, None)
         if entry is None:
             return False
@@ -60,11 +60,11 @@ class Compiler:
         return True
 
     def wait(self, *, seconds: float) -> None:
-        """Return when a request waits no longer, or after `seconds`."""
+        """Return when a request is ready, or after `seconds`."""
         wait([entry.matcher for entry in self._waiting.values()], timeout=seconds, return_when=FIRST_COMPLETED)
 
     def close(self) -> None:
-        """Forget what is not compiled yet."""
+        """Drop the waiting requests."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             self._pool = None

@@ -1,8 +1,8 @@
-"""Computes the masks of constrained sequences within a time budget: no costly grammar holds up the other sequences.
+"""Computes the masks of constrained sequences within a time budget, so that a costly grammar delays no other sequence.
 
-llguidance can't be interrupted, and a grammar that is ambiguous in many ways may take seconds for one mask. So masks
-are computed on a thread beside the engine's. A mask that takes too long fails its own sequence: its thread is left
-behind, to end by itself when the mask is done, and a new one serves the other sequences. Standard library only.
+llguidance can't be interrupted, and a very ambiguous grammar may take seconds for one mask. So masks are computed on a
+separate thread. A mask that takes too long fails its own sequence: the thread is abandoned and ends when the mask is
+done, and a new thread serves the other sequences. Standard library only.
 """
 
 import contextlib
@@ -18,25 +18,25 @@ from inference.constraints.matching import Matcher
 log = logging.getLogger(__name__)
 
 MASK_SECONDS = 0.1
-"""CPU time that one mask may take. The costliest of an ordinary grammar takes 0.03 s, a usual one 0.0003 s."""
+"""Most CPU time of one mask. The costliest mask of an ordinary grammar takes 0.03 s, a typical one 0.0003 s."""
 BURST_SECONDS = 1.0
-"""CPU time that the masks of a sequence may take beyond their share."""
+"""Most CPU time that the masks of a sequence may take beyond their share."""
 SHARE_SECONDS = 0.01
 """A sequence's share of CPU time per token."""
 _WALL_SECONDS = 10.0
-"""However busy the machine is, no mask is waited for longer."""
+"""Most time to wait for one mask, however busy the machine is."""
 _LOOK_SECONDS = 0.05
-"""How often a mask that is not done is looked at."""
+"""How often the time of an unfinished mask is checked."""
 
 
 class Masks:
-    """The masks of one engine. Only the engine's thread calls it. It never raises: a matcher notes what went wrong."""
+    """Computes the masks of one engine. Only the engine's thread calls it. Errors go to the matcher."""
 
     def __init__(self) -> None:
         self._worker: _Worker | None = None
 
     def next(self, matcher: Matcher, token: int | None) -> bytes:
-        """Take the token that was chosen last, if one was; what may come next, or b"" when the matcher has failed."""
+        """Advance by the token chosen last, if any; returns the next mask, or b"" if the matcher has failed."""
         if matcher.has_failed:
             return b""
         worker = self._worker
@@ -55,7 +55,7 @@ class Masks:
         return mask
 
     def close(self) -> None:
-        """End the thread, now or when it is done with its mask."""
+        """End the thread, now or after its current mask."""
         if self._worker is not None:
             self._worker.end()
             self._worker = None
@@ -71,7 +71,7 @@ class _Worker:
         self._thread.start()
 
     def ask(self, matcher: Matcher, token: int | None) -> tuple[bytes, float] | None:
-        """The mask, and the CPU time that it took; None when that is too long to wait for."""
+        """The mask and the CPU time that it took; None if it takes too long."""
         began, spent = time.monotonic(), self._cpu_seconds()
         self._jobs.put((matcher, token))
         while True:
@@ -81,7 +81,7 @@ class _Worker:
                 return None
 
     def abandon(self) -> None:
-        """Nobody waits for what it computes: it ends behind everything else that runs."""
+        """End the thread after its current mask, at the lowest priority."""
         if sys.platform == "linux" and self._thread.native_id is not None:
             with contextlib.suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, self._thread.native_id, 19)
@@ -91,7 +91,7 @@ class _Worker:
         self._jobs.put(None)
 
     def _cpu_seconds(self) -> float:
-        """The thread's CPU time, which a busy machine doesn't lengthen; the time of day where that can't be asked."""
+        """The CPU time of the thread, whatever else the machine does; real time on other systems than Linux."""
         if sys.platform == "linux" and self._thread.ident is not None:
             return time.clock_gettime(time.pthread_getcpuclockid(self._thread.ident))
         return time.monotonic()
@@ -105,7 +105,7 @@ class _Worker:
                 if token is not None:
                     matcher.advance(token)
                 mask = matcher.mask()
-            except Exception:  # the engine waits for an answer, whatever it is
+            except Exception:  # the engine waits for an answer in any case
                 log.exception("a mask could not be computed")
                 matcher.fail_as_slow()
             self._answers.put((mask, time.thread_time() - began))

@@ -1,9 +1,9 @@
-"""Constrained decoding: which tokens may come next so that an answer can still become what was asked for.
+"""Constrained decoding: which tokens may come next so that the answer can still satisfy its constraint.
 
-Needs llguidance, which is no model library: its import is light, and grammars are checked without a model.
+Needs llguidance, which is not a model library: it imports quickly, and checks grammars without a model.
 
-Guarantees for JSON: white space is a blank after a comma and after a colon and nothing else, so no schema lets a model
-pad for ever; references are never fetched; patterns run in linear time. Nothing raises while tokens are chosen.
+Guarantees for JSON: the only white space is one space after a comma and after a colon, so that no schema lets a model
+pad forever; references are never fetched; patterns run in linear time. Nothing raises while tokens are chosen.
 """
 
 import threading
@@ -26,10 +26,10 @@ _JSON_OPTIONS: Any = {
     "json_allow_general_unicode_escapes": True,
 }
 _LIMITS = LLParserLimits(verbose_errors=False, max_items_in_row=10_000, step_max_items=10_000, max_lexer_states=64_000)
-"""10,000 alternatives at one place: 512 optional properties take 2,039, a grammar of 5,000 words 5,004. A lexer's state
-takes up to 2 kB."""
-_KEPT = 64  # compiled grammars a model
-_LARGEST_KEPT = 1 << 19  # characters of a grammar that is worth its memory
+"""10,000 alternatives at one place: 512 optional properties need 2,039, a grammar of 5,000 words 5,004. A state of the
+lexer takes up to 2 kB."""
+_MOST_CACHED = 64  # compiled grammars per model
+_LARGEST_CACHED = 1 << 19  # characters of a grammar
 
 TOO_COMPLEX = (
     "The answer came to a place where its schema, tools or grammar are too complex to be enforced. Simplify them."
@@ -38,15 +38,15 @@ TOO_SLOW = (
     "The grammar, tools or schema of the answer are so ambiguous that enforcing them takes too long. Simplify them: "
     "give each text one way to be read."
 )
-_LOOKED_AHEAD = 3
-"""So many bytes are looked at in search of a flaw."""
+_BYTES_CHECKED = 3
+"""How many bytes of a text `constraint_error` walks in search of an error."""
 
 END = 256
 """The id that ends a text in the vocabulary of bytes."""
 
 
 class Matcher:
-    """One sequence's place in its grammar. It never raises: what goes wrong is noted in `error`."""
+    """The position of one sequence in its grammar. It never raises: `error` says what went wrong."""
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
@@ -59,55 +59,55 @@ class Matcher:
 
     @property
     def error(self) -> str:
-        """What went wrong, one line; empty as long as nothing has. Then every mask allows the end alone."""
+        """What went wrong, one line; empty for no error. After an error every mask allows only the end."""
         if self._is_slow:
             return "its masks took too long"
         return _first_line(self._matcher.get_error()) if self._matcher.is_error() else ""
 
     @property
     def sentence(self) -> str:
-        """What a user is told when it has failed."""
+        """The error for the user."""
         return TOO_SLOW if self._is_slow else TOO_COMPLEX
 
     @property
     def may_end(self) -> bool:
-        """The text so far is complete; it may go on, too, unless `must_end`."""
+        """The text so far is complete; it may continue unless `must_end`."""
         return not self._is_slow and self._matcher.is_accepting()
 
     @property
     def must_end(self) -> bool:
-        """Nothing but the end can follow."""
+        """Only the end can follow."""
         return self._is_slow or self._matcher.is_stopped()
 
     def fail_as_slow(self) -> None:
-        """Give up. What is under way in another thread is not waited for, and nothing of it is looked at any more."""
+        """Fail for taking too long. A computation that still runs on another thread is ignored."""
         self._is_slow = True
 
     def spend(self, seconds: float, *, share: float, burst: float) -> bool:
-        """Count the time that a mask took; false when the sequence has had more than `share` a mask, and `burst`."""
+        """Count the time of a mask; false if its sequence has used more than `share` per mask and `burst` beyond."""
         saved = burst if self._saved_seconds is None else min(burst, self._saved_seconds + share)
         self._saved_seconds = saved - seconds
         return self._saved_seconds >= 0
 
     def mask(self) -> bytes:
-        """A byte for each token of the vocabulary, 0 for those that can't follow."""
+        """One byte per token of the vocabulary; 0 for tokens that can't follow."""
         return self._matcher.compute_logit_bias()
 
     def advance(self, token: int) -> None:
-        """Take the token that was chosen."""
+        """Take the chosen token."""
         self._matcher.consume_token(token)
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
-        """How many of the tokens, from the first, can follow; none is taken."""
+        """How many of the tokens, from the first, can follow; takes none."""
         return self._matcher.validate_tokens(list(tokens))
 
     def advance_while_allowed(self, tokens: Sequence[int]) -> int:
-        """Take as many of the tokens, from the first, as can follow; how many."""
+        """Take as many of the tokens, from the first, as can follow; returns how many."""
         return self._matcher.try_consume_tokens(list(tokens))
 
 
 class Vocabulary:
-    """A model's tokens as grammars see them. Built once a model, which takes 0.3 to 2 s; any thread uses it."""
+    """The tokens of a model, for grammars. Built once per model, which takes 0.3 to 2 s. Thread-safe."""
 
     def __init__(self, tokenizer: LLTokenizer) -> None:
         self._tokenizer = tokenizer
@@ -119,8 +119,8 @@ class Vocabulary:
         """From the text of a tokenizer.json. Raises whatever llguidance raises for one that it can't use."""
         return cls(LLTokenizer(with_hidden_specials(tokenizer_json), eos_token=list(stop_tokens)))
 
-    def remembered(self, constraint: Constraint) -> Matcher | None:
-        """A matcher at the start of the text, at once; None for a constraint that has to be compiled."""
+    def cached_matcher(self, constraint: Constraint) -> Matcher | None:
+        """A matcher at the start of the text; None for a constraint that has to be compiled. Returns at once."""
         with self._lock:
             compiled = self._compiled.get(constraint)
             if compiled is None:
@@ -129,11 +129,12 @@ class Vocabulary:
             return Matcher(compiled.deep_copy())
 
     def matcher(self, constraint: Constraint) -> Matcher:
-        """A matcher at the start of the text. Raises ModelError with one sentence for a constraint that can't be.
+        """A matcher at the start of the text. Raises ModelError for a constraint that can't be enforced.
 
-        A new constraint is compiled, and its first mask computed, which may take seconds: not for the engine's thread.
+        A new constraint is compiled and its first mask computed, which may take seconds: don't call it on the engine's
+        thread.
         """
-        matcher = self.remembered(constraint)
+        matcher = self.cached_matcher(constraint)
         if matcher is not None:
             return matcher
         compiled = _compile(self._tokenizer, constraint)
@@ -143,16 +144,16 @@ class Vocabulary:
         if compiled.is_error():
             raise ModelError(TOO_SLOW)
         matcher = Matcher(compiled.deep_copy())
-        if len(constraint.text) <= _LARGEST_KEPT:
+        if len(constraint.text) <= _LARGEST_CACHED:
             with self._lock:
                 self._compiled[constraint] = compiled
-                if len(self._compiled) > _KEPT:
+                if len(self._compiled) > _MOST_CACHED:
                     self._compiled.popitem(last=False)
         return matcher
 
 
 def grammar(constraint: Constraint) -> str:
-    """The constraint as llguidance's grammar. Raises ModelError for text that is not what it should be."""
+    """The constraint as llguidance's grammar. Raises ModelError for a schema that is not a JSON object."""
     if constraint.kind == "lark":
         return LLMatcher.grammar_from_lark(constraint.text)
     if constraint.kind == "regex":
@@ -161,7 +162,7 @@ def grammar(constraint: Constraint) -> str:
     try:
         return LLMatcher.grammar_from_json_schema(schema, overrides=_JSON_OPTIONS)
     except ValueError as error:
-        raise ModelError(f"The schema is no JSON object ({_first_line(str(error))}).") from None
+        raise ModelError(f"The schema is not a JSON object ({_first_line(str(error))}).") from None
 
 
 def constraint_error(constraint: Constraint) -> str:
@@ -170,7 +171,7 @@ def constraint_error(constraint: Constraint) -> str:
         matcher = _compile(byte_tokenizer(), constraint)
     except ModelError as error:
         return str(error)
-    for _ in range(_LOOKED_AHEAD):  # what can't even begin, or is too large where it begins, is found here
+    for _ in range(_BYTES_CHECKED):  # finds grammars without any text, and those that are too large at their beginning
         mask = matcher.compute_logit_bias()
         byte = next((byte for byte in range(END) if mask[byte]), None)
         if byte is None or matcher.is_error():
@@ -181,18 +182,18 @@ def constraint_error(constraint: Constraint) -> str:
 
 @cache
 def byte_tokenizer() -> LLTokenizer:
-    """A vocabulary of the 256 bytes, and END: for checks, and for what has no tokenizer of its own."""
+    """A vocabulary of the 256 bytes and END, for checks and for models without a tokenizer."""
     return LLTokenizer(TokenizerWrapper(_Bytes()), n_vocab=END + 1, eos_token=[END])
 
 
 @cache
 def byte_vocabulary() -> Vocabulary:
-    """The vocabulary of `byte_tokenizer`, with what is compiled for it."""
+    """The vocabulary of `byte_tokenizer`, with its compiled constraints."""
     return Vocabulary(byte_tokenizer())
 
 
 class _Bytes:
-    """What llguidance wants to know of a tokenizer."""
+    """The tokenizer interface that llguidance expects."""
 
     eos_token_id = END
     bos_token_id = None

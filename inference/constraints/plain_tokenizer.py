@@ -1,7 +1,7 @@
-"""A tokenizer.json in which no text is a special token's: for grammars, whose texts mean text. Standard library only.
+"""Makes a tokenizer.json in which no text encodes to a special token, for grammars. Standard library only.
 
-llguidance encodes what a grammar forces with the model's own tokenizer, which would write the text "<|im_end|>" as the
-token that ends a turn, and then refuse it. Under names that nobody can guess, special tokens keep their ids.
+llguidance encodes the text that a grammar forces with the model's tokenizer, which would encode the text "<|im_end|>"
+as the token that ends a turn, and then refuse it. Special tokens keep their ids under names that can't be guessed.
 """
 
 import json
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def with_hidden_specials(tokenizer_json: str) -> str:
-    """The same tokenizer, its special tokens renamed. Raises ValueError, or the like, for what is no tokenizer.json."""
+    """The tokenizer with its special tokens renamed. Raises ValueError, KeyError or TypeError for an invalid one."""
     tokenizer: dict[str, Any] = json.loads(tokenizer_json)
     secret = secrets.token_hex(8)
     names: dict[str, str] = {}
@@ -21,7 +21,7 @@ def with_hidden_specials(tokenizer_json: str) -> str:
     vocabulary = model.get("vocab")
     if isinstance(vocabulary, dict):
         model["vocab"] = {names.get(text, text): number for text, number in vocabulary.items()}
-    elif isinstance(vocabulary, list):  # of pairs with a score
+    elif isinstance(vocabulary, list):  # pairs of text and score
         model["vocab"] = [[names.get(text, text), score] for text, score in vocabulary]
     if isinstance(model.get("unk_token"), str):
         model["unk_token"] = names.get(model["unk_token"], model["unk_token"])

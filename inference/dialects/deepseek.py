@@ -14,7 +14,7 @@ that DeepSeek published with V3.2.
 import re
 
 from inference.calls.call_object import read_arguments
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Markers, Steps
 from inference.calls.thinking import Thinking
 from inference.calls.tools import Tool
@@ -51,7 +51,7 @@ class DeepSeekParser(Parser):
         if marker == GROUP:
             yield from self.source.space()
             if not (yield from self.source.accept(START)):
-                raise NoCall
+                raise NotACall
         name = (yield from self.source.text_until(_AFTER_NAME)).strip()
         yield from self.source.expect(SEPARATOR)
         inner = (yield from self.source.text_until(_BEFORE_OBJECT)).strip()
@@ -70,7 +70,7 @@ class DeepSeekParser(Parser):
 
 def _call(grammar: Grammar, tool: Tool) -> str:
     arguments = grammar.rule(json_arguments(tool))
-    start, separator, end = map(grammar.mark, (START, SEPARATOR, END))
+    start, separator, end = map(grammar.markup, (START, SEPARATOR, END))
     fence = literal(f"{tool.shown}\n{FENCE}\n")
     fenced = f'"function" {separator} {fence} {arguments} {literal(_LINE + FENCE_END)}'
     return f"{start} ({literal(tool.shown)} {separator} {arguments} | {fenced}) {end} {literal(_LINE)}?"
@@ -86,7 +86,7 @@ class _Style(MessageStyle):
 
 DEEPSEEK = Dialect(
     name="deepseek",
-    template_marks=(GROUP,),
+    template_markers=(GROUP,),
     parser=DeepSeekParser,
     form=CallGroups(start=GROUP, call=_call, next_call="", end=GROUP_END, never=(START,)),
     style=_Style(arguments_as_text=True),
@@ -102,7 +102,7 @@ class DsmlParser(Parser):
         if marker == BLOCK:
             yield from self.source.space()
             if not (yield from self.source.accept(INVOKE)):
-                raise NoCall
+                raise NotACall
         tool = self.open_call((yield from self._attributes())["name"])
         arguments = TypedObject(self, tool, line_breaks=False, untyped_as_string=True)
         while True:
@@ -125,17 +125,17 @@ class DsmlParser(Parser):
 def _dsml_call(grammar: Grammar, tool: Tool) -> str:
     def parameter(name: str, value: str, is_string: bool) -> str:
         tag, kind = f'{PARAMETER} name="', f'" string="{"true" if is_string else "false"}">'
-        return f"{grammar.mark(tag)} {name} {literal(kind)} {value} {literal(_LINE)}"
+        return f"{grammar.markup(tag)} {name} {literal(kind)} {value} {literal(_LINE)}"
 
     values = Values(string_end=PARAMETER_END, other_end=PARAMETER_END, never=(INVOKE_END, BLOCK_END))
     inner = parameters(grammar, tool, parameter, values)
     start = f'\n{INVOKE} name="{tool.shown}">\n'
-    return f"{grammar.mark(start)} {inner} {literal(_LINE)}? {grammar.mark(INVOKE_END)}"
+    return f"{grammar.markup(start)} {inner} {literal(_LINE)}? {grammar.markup(INVOKE_END)}"
 
 
 DEEPSEEK_DSML = Dialect(
     name="deepseek-dsml",
-    template_marks=(DSML,),
+    template_markers=(DSML,),
     parser=DsmlParser,
     form=CallGroups(start=BLOCK, call=_dsml_call, next_call="", end=_LINE + BLOCK_END, never=(INVOKE,)),
     style=MessageStyle(arguments_as_text=True),

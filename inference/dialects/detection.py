@@ -25,7 +25,7 @@ DIALECTS = {
         HARMONY, DEEPSEEK_DSML, DEEPSEEK, KIMI, GEMMA, FUNCTION_GEMMA, GLM, MISTRAL, PYTHONIC, QWEN_XML, HERMES, LLAMA,
     )
 }  # fmt: skip
-"""All dialects by name, in the order in which their marks are looked for: the more telling ones first."""
+"""All dialects by name, in the order in which their markers are searched for: the more specific ones first."""
 
 _THINKING = (
     Thinking(),
@@ -51,7 +51,7 @@ def detect(template: str, tokens: Iterable[str] = ()) -> Dialect:
     known = frozenset(tokens)
     takes_tools = bool(_USES_TOOLS.search(template))
     dialect = _by_template(template) or (_by_tokens(known) if takes_tools else None) or HERMES
-    marked = (marks for marks in _THINKING if marks.end in template or {marks.start, marks.end} <= known)
+    thinking = (kind for kind in _THINKING if kind.end in template or {kind.start, kind.end} <= known)
     style = dialect.style if takes_tools else OWN_TEMPLATE.style
     return replace(
         dialect,
@@ -61,17 +61,19 @@ def detect(template: str, tokens: Iterable[str] = ()) -> Dialect:
             one_call_per_message=_REFUSES_SEVERAL_CALLS in template,
             reasoning_key=_reasoning_key(template),
         ),
-        thinking=None if dialect.thinks_in_channels else next(marked, None),
+        thinking=None if dialect.thinks_in_channels else next(thinking, None),
         switches=tuple(switch for switch, used in _SWITCHES.items() if used.search(template)),
     )
 
 
 def _by_template(template: str) -> Dialect | None:
-    return next((dialect for dialect in DIALECTS.values() if any(m in template for m in dialect.template_marks)), None)
+    return next(
+        (dialect for dialect in DIALECTS.values() if any(m in template for m in dialect.template_markers)), None
+    )
 
 
 def _by_tokens(tokens: frozenset[str]) -> Dialect | None:
-    return next((dialect for dialect in DIALECTS.values() if not tokens.isdisjoint(dialect.token_marks)), None)
+    return next((dialect for dialect in DIALECTS.values() if not tokens.isdisjoint(dialect.token_markers)), None)
 
 
 def _reasoning_key(template: str) -> ReasoningKey:

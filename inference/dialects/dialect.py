@@ -1,4 +1,4 @@
-"""A dialect: how models of one family call tools and think, with what one model's chat template adds to that. Pure."""
+"""How the models of one family call tools and think, and what a chat template adds to that. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,27 +12,27 @@ from inference.prompts import ChatMessage, Item, MessageStyle
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dialect:
-    """One per family of models, in a file of its own; `detect` fills in what a model's template says."""
+    """The dialect of a family, defined in its own file, or of one model, as `detect` completes it."""
 
     name: str
     parser: type[Parser]
-    """Reads answers."""
+    """The parser of answers."""
     form: AnswerForm
-    """Writes the grammar of answers."""
+    """The grammar of answers."""
     style: MessageStyle = field(default_factory=MessageStyle)
-    """How the templates read the messages of a conversation."""
+    """The form of messages that the templates expect."""
 
-    template_marks: tuple[str, ...] = ()
-    """A chat template that contains one of these is of this dialect."""
-    token_marks: tuple[str, ...] = ()
-    """Special tokens that tell the dialect where the template takes tools and doesn't show calls."""
+    template_markers: tuple[str, ...] = ()
+    """Chat templates that contain one of these are of this dialect."""
+    token_markers: tuple[str, ...] = ()
+    """Special tokens of this dialect, for templates that take tools but don't show calls."""
     thinks_in_channels: bool = False
-    """Thinking is a part of the dialect's own markup, and has no marks."""
+    """Thinking is part of the dialect's other markup, and has no markers of its own."""
 
     thinking: Thinking | None = None
-    """Of one model: how it marks its thinking; None for models that don't think, and where `thinks_in_channels`."""
+    """The markers of one model's thinking; None if it doesn't think, or if `thinks_in_channels`."""
     switches: tuple[str, ...] = ()
-    """Of one model: the arguments of its template that turn thinking on and off, or say how much."""
+    """The arguments of one model's template that turn thinking on and off, or set how much."""
 
     @property
     def thinks(self) -> bool:
@@ -41,12 +41,12 @@ class Dialect:
 
     @property
     def own_template(self) -> bool:
-        """The model's template takes no tools: they are shown in the messages, by a template of ours."""
+        """The model's template takes no tools: they are shown in the messages, by our own template."""
         return not self.style.takes_tools
 
     @property
     def markers(self) -> frozenset[str]:
-        """The markup of calls and thinking. The engine shows it as text, also where it is a special token."""
+        """The markers of calls and thinking. The engine emits them as text, also those that are special tokens."""
         thinking = (self.thinking.start, self.thinking.end) if self.thinking else ()
         return frozenset((*self.parser.starts, *self.parser.ends, *self.parser.inner, *thinking))
 
@@ -72,6 +72,6 @@ class Dialect:
     def template_messages(
         self, items: Iterable[Item], *, tools: Sequence[Tool] = (), show_reasoning: bool = False
     ) -> list[ChatMessage]:
-        """The messages for the model's template. With `own_template` the tools are in them; else pass them along, as
-        `template_tools` writes them."""
+        """The messages for the model's template. With `own_template` they contain the tools; else the template takes
+        `template_tools(tools)`."""
         return self.style.messages(items, tools=tools, thinking=self.thinking, show_reasoning=show_reasoning)

@@ -1,4 +1,4 @@
-"""Gemma: `call:name{key:value,…}` between markers, keys bare, strings between marks of their own.
+"""Gemma: `call:name{key:value,…}` between markers, keys without quotes, strings between markers of their own.
 
 FunctionGemma: `<start_function_call>call:name{key:<escape>text<escape>}<end_function_call>`. Gemma 4:
 `<|tool_call>call:name{key:<|"|>text<|"|>}<tool_call|>`. Source: their chat templates.
@@ -7,7 +7,7 @@ FunctionGemma: `<start_function_call>call:name{key:<escape>text<escape>}<end_fun
 import re
 from typing import Any, ClassVar
 
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Steps
 from inference.calls.tools import Tool
 from inference.calls.values import Notation, copy_value, json_string, raw_string
@@ -30,7 +30,7 @@ class _GemmaParser(Parser):
     def read_call(self, marker: str) -> Steps[None]:
         yield from self.source.space()
         if not (yield from self.source.accept(CALL)):
-            raise NoCall
+            raise NotACall
         name = yield from self.source.run(_NAME)
         if not (yield from self.source.ahead("{")):
             raise Malformed
@@ -58,10 +58,10 @@ class GemmaParser(_GemmaParser):
 def _calls(start: str, end: str, quote: str) -> CallGroups:
     def call(grammar: Grammar, tool: Tool) -> str:
         def parameter(name: str, value: str, is_string: bool) -> str:
-            return f'{name} ":" {grammar.mark(quote) if is_string else ""} {value}'
+            return f'{name} ":" {grammar.markup(quote) if is_string else ""} {value}'
 
         inner = parameters(grammar, tool, parameter, Values(string_end=quote, between=","))
-        return f"{literal(CALL + tool.shown + '{')} {inner} {literal('}')} {grammar.mark(end)}"
+        return f"{literal(CALL + tool.shown + '{')} {inner} {literal('}')} {grammar.markup(end)}"
 
     return CallGroups(start=start, call=call)
 
@@ -86,14 +86,14 @@ class _GemmaStyle(MessageStyle):
 
 FUNCTION_GEMMA = Dialect(
     name="function-gemma",
-    template_marks=(FUNCTION_START,),
+    template_markers=(FUNCTION_START,),
     parser=FunctionGemmaParser,
     form=_calls(FUNCTION_START, FUNCTION_END, ESCAPE),
     style=_FunctionGemmaStyle(),
 )
 GEMMA = Dialect(
     name="gemma",
-    template_marks=(START,),
+    template_markers=(START,),
     parser=GemmaParser,
     form=_calls(START, END, QUOTE),
     style=_GemmaStyle(),

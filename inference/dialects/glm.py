@@ -3,7 +3,7 @@
 Source: the chat templates of GLM 4.5, 4.6 and 4.7 (which leaves out the line breaks).
 """
 
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Markers, Steps
 from inference.calls.tools import Tool
 from inference.calls.typed_object import TypedObject
@@ -31,7 +31,7 @@ class GlmParser(Parser):
         name = (yield from self.source.text_until(_NAME_ENDS)).strip()
         yield from self.source.space()
         if not name or not (yield from self.source.ahead(KEY, END)):
-            raise NoCall
+            raise NotACall
         arguments = TypedObject(self, self.open_call(name), line_breaks=False, untyped_as_string=False)
         while (yield from self.source.expect(KEY, END)) == KEY:
             key = (yield from self.source.text_until(_KEY_ENDS)).strip()
@@ -49,17 +49,17 @@ class GlmParser(Parser):
 
 def _call(grammar: Grammar, tool: Tool) -> str:
     def parameter(name: str, value: str, is_string: bool) -> str:
-        between = grammar.mark(KEY_END + _LINE + VALUE)
-        return f"{grammar.mark(KEY)} {name} {between} {value} {literal(_LINE)}"
+        between = grammar.markup(KEY_END + _LINE + VALUE)
+        return f"{grammar.markup(KEY)} {name} {between} {value} {literal(_LINE)}"
 
     values = Values(string_end=VALUE_END, other_end=VALUE_END, never=(END,))
     inner = parameters(grammar, tool, parameter, values)
-    return f"{literal(tool.shown + _LINE)} {inner} {grammar.mark(END)}"
+    return f"{literal(tool.shown + _LINE)} {inner} {grammar.markup(END)}"
 
 
 GLM = Dialect(
     name="glm",
-    template_marks=(KEY,),
+    template_markers=(KEY,),
     parser=GlmParser,
     form=CallGroups(start=START, call=_call, next_group=_LINE),
 )

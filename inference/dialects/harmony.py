@@ -3,7 +3,7 @@
 `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>commentary to=functions.name <|constrain|>json
 <|message|>{…}<|call|>`, or the recipient before the channel. The prompt ends in `<|start|>assistant`. Source: OpenAI's
 Harmony guide. Analysis is reasoning, commentary and final are text with a phase, a message to a declared function is a
-call; messages to anybody else are dropped.
+call; messages to other recipients are dropped.
 """
 
 import re
@@ -24,8 +24,8 @@ from inference.prompts.style import MessageStyle
 START, MESSAGE, CHANNEL, CONSTRAIN = "<|start|>", "<|message|>", "<|channel|>", "<|constrain|>"
 END, RETURN, CALL = "<|end|>", "<|return|>", "<|call|>"
 FUNCTIONS = "functions."
-MARKS = (END, RETURN, CALL, START, MESSAGE, CHANNEL, CONSTRAIN)
-_BODY_MARKS = Markers(MARKS)
+MARKERS = (END, RETURN, CALL, START, MESSAGE, CHANNEL, CONSTRAIN)
+_BODY_MARKERS = Markers(MARKERS)
 _HEADER_ENDS = Markers((MESSAGE, END, RETURN, CALL))
 _HEADER_STARTS = (START, MESSAGE, CHANNEL, CONSTRAIN, END, RETURN, CALL, " to=")
 _CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)")
@@ -34,9 +34,9 @@ _PHASES: dict[str, Phase] = {"commentary": "commentary", "final": "final_answer"
 
 
 class HarmonyParser(Parser):
-    inner = MARKS
+    inner = MARKERS
     _begun = ""
-    """What of the next header is read."""
+    """The part of the next header that was read."""
 
     def read(self) -> Steps[None]:
         if not (yield from self.source.ahead(*_HEADER_STARTS)):
@@ -62,11 +62,11 @@ class HarmonyParser(Parser):
             except Malformed:
                 if self.in_call:
                     self.close_call(complete=False)
-        mark = MESSAGE
-        while mark in (MESSAGE, CONSTRAIN):  # out of place: dropped
-            mark = yield from self.source.until(_BODY_MARKS, emit)
+        marker = MESSAGE
+        while marker in (MESSAGE, CONSTRAIN):  # out of place: dropped
+            marker = yield from self.source.until(_BODY_MARKERS, emit)
         self._is_thinking = False
-        self._begun = mark if mark == CHANNEL else ""
+        self._begun = marker if marker == CHANNEL else ""
 
     def _say(self, channel: str, text: str) -> None:
         at = self.source.position
@@ -82,21 +82,21 @@ class _Form:
     """A message has one call at most, and ends the answer with it."""
 
     def write(self, grammar: Grammar, parts: AnswerParts) -> None:
-        text = grammar.text(*MARKS)
-        closed = grammar.up_to(END, *MARKS)
-        following = grammar.mark(f"{START}assistant")
+        text = grammar.text(*MARKERS)
+        closed = grammar.up_to(END, *MARKERS)
+        following = grammar.markup(f"{START}assistant")
         before = [
-            grammar.rule(f"{grammar.mark(CHANNEL + channel + MESSAGE)} {closed} {following}")
+            grammar.rule(f"{grammar.markup(CHANNEL + channel + MESSAGE)} {closed} {following}")
             for channel in ("analysis", "commentary")
         ]
         calls = []
         for tool in parts.tools:
             to, form = f" to={FUNCTIONS}{tool.shown}", f"{CONSTRAIN}json{MESSAGE}"
-            behind = grammar.mark(f"{CHANNEL}commentary{to} {form}")
-            ahead = f"{grammar.mark(f'{to}{CHANNEL}commentary ')} ({grammar.mark(CONSTRAIN)})?"
-            ahead += f" {grammar.mark(f'json{MESSAGE}')}"
+            behind = grammar.markup(f"{CHANNEL}commentary{to} {form}")
+            ahead = f"{grammar.markup(f'{to}{CHANNEL}commentary ')} ({grammar.markup(CONSTRAIN)})?"
+            ahead += f" {grammar.markup(f'json{MESSAGE}')}"
             calls.append(grammar.rule(f"({behind} | {ahead}) {grammar.rule(json_arguments(tool))}"))
-        final = f"{grammar.mark(f'{CHANNEL}final{MESSAGE}')} {parts.answer or text}"
+        final = f"{grammar.markup(f'{CHANNEL}final{MESSAGE}')} {parts.answer or text}"
         last = calls if parts.must_call else [*calls, final]
         grammar.start(f"({either(before)})* ({either(last)})")
 
@@ -123,7 +123,7 @@ class _Style(MessageStyle):
 
 HARMONY = Dialect(
     name="harmony",
-    template_marks=(f"{CHANNEL}analysis",),
+    template_markers=(f"{CHANNEL}analysis",),
     thinks_in_channels=True,
     parser=HarmonyParser,
     form=_Form(),

@@ -1,10 +1,10 @@
-"""Hermes and Qwen: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, one block a call.
+"""Hermes and Qwen: `<tool_call>{"name": …, "arguments": {…}}</tool_call>`, one block per call.
 
 Source: the chat templates of NousResearch's Hermes 2 Pro and of Qwen 2.5 and 3.
 """
 
 from inference.calls.call_object import read_call_object
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Steps
 from inference.calls.tools import Tool
 from inference.dialects.dialect import Dialect
@@ -22,7 +22,7 @@ class HermesParser(Parser):
     def read_call(self, marker: str) -> Steps[None]:
         yield from self.source.space()
         if not (yield from self.source.ahead("{")):
-            raise NoCall
+            raise NotACall
         yield from read_call_object(self)
         yield from self.source.space()
         yield from self.source.expect(END)
@@ -32,12 +32,12 @@ _named_object = named_object("arguments")
 
 
 def _call(grammar: Grammar, tool: Tool) -> str:
-    return f"{literal(_LINE)} {_named_object(grammar, tool)} {grammar.mark(_LINE + END)}"
+    return f"{literal(_LINE)} {_named_object(grammar, tool)} {grammar.markup(_LINE + END)}"
 
 
 HERMES = Dialect(
     name="hermes",
-    template_marks=(START,),
+    template_markers=(START,),
     parser=HermesParser,
     form=CallGroups(start=START, call=_call, next_group=_LINE),
 )

@@ -1,11 +1,11 @@
-"""Kimi K2: a section of calls, each with an id that holds the tool's name, and a JSON object.
+"""Kimi K2: a section of calls, each with an id that contains the tool's name, and a JSON object.
 
 `<|tool_calls_section_begin|><|tool_call_begin|>functions.name:0<|tool_call_argument_begin|>{…}<|tool_call_end|>…
 <|tool_calls_section_end|>`. Source: Moonshot's tool calling guide for Kimi K2.
 """
 
 from inference.calls.call_object import read_arguments
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Markers, Steps
 from inference.calls.tools import Tool
 from inference.dialects.dialect import Dialect
@@ -29,7 +29,7 @@ class KimiParser(Parser):
         if marker == SECTION:
             yield from self.source.space()
             if not (yield from self.source.accept(START)):
-                raise NoCall
+                raise NotACall
         identity = yield from self.source.text_until(_AFTER_ID)
         yield from self.source.expect(ARGUMENTS)
         self.open_call(_name_of(identity.strip()))
@@ -49,8 +49,8 @@ def _name_of(identity: str) -> str:
 
 
 def _call(grammar: Grammar, tool: Tool) -> str:
-    start, arguments = grammar.mark(f"{START}functions.{tool.shown}:"), grammar.mark(ARGUMENTS)
-    return f"{start} /[0-9]{{1,4}}/ {arguments} {grammar.rule(json_arguments(tool))} {grammar.mark(END)}"
+    start, arguments = grammar.markup(f"{START}functions.{tool.shown}:"), grammar.markup(ARGUMENTS)
+    return f"{start} /[0-9]{{1,4}}/ {arguments} {grammar.rule(json_arguments(tool))} {grammar.markup(END)}"
 
 
 class _Style(MessageStyle):
@@ -62,8 +62,8 @@ class _Style(MessageStyle):
 
 KIMI = Dialect(
     name="kimi",
-    template_marks=(SECTION,),
-    token_marks=(SECTION,),
+    template_markers=(SECTION,),
+    token_markers=(SECTION,),
     parser=KimiParser,
     form=CallGroups(start=SECTION, call=_call, next_call="", end=SECTION_END, never=(START,)),
     style=_Style(),

@@ -9,7 +9,7 @@ import hashlib
 import re
 
 from inference.calls.call_object import read_arguments, read_call_object
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Steps
 from inference.calls.tools import Tool
 from inference.dialects.dialect import Dialect
@@ -57,14 +57,14 @@ class MistralParser(Parser):
         yield from self.source.space()
         yield from self.source.peek()
         if not name or not (yield from self.source.ahead("{")):
-            raise NoCall
+            raise NotACall
         self.open_call(name)
         yield from read_arguments(self)
         self.close_call()
 
 
 def _call(grammar: Grammar, tool: Tool) -> str:
-    return f"{literal(tool.shown)} {grammar.mark(ARGUMENTS)} {grammar.rule(json_arguments(tool))}"
+    return f"{literal(tool.shown)} {grammar.markup(ARGUMENTS)} {grammar.rule(json_arguments(tool))}"
 
 
 class _Form:
@@ -92,8 +92,8 @@ class _Style(MessageStyle):
 
 MISTRAL = Dialect(
     name="mistral",
-    template_marks=(START,),
-    token_marks=(START,),
+    template_markers=(START,),
+    token_markers=(START,),
     parser=MistralParser,
     form=_Form(),
     style=_Style(),

@@ -26,7 +26,7 @@ Its result comes between <tool_response> tags. Call only what you need, and answ
 
 
 class _OwnStyle(MessageStyle):
-    """Messages of text alone: outputs are said by the user, and tools by the system."""
+    """Messages of text only: outputs are in the user's messages, and tools in the system message."""
 
     takes_tools = False
 

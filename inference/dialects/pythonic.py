@@ -1,14 +1,14 @@
 """Pythonic calls: `[name(key="value", …), …]`, between `<|tool_call_start|>` and `<|tool_call_end|>` or bare.
 
-Bare calls open only at the start of the message, and only for a declared tool. Objects as Hermes writes them may stand
-in the list too. Source: the model cards and chat templates of LFM2 and of Llama 3.2 and 4.
+Bare calls open only at the start of the message, and only for a declared tool. The list may
+contain objects in Hermes' form, too. Source: the model cards and chat templates of LFM2 and of Llama 3.2 and 4.
 """
 
 import json
 import re
 
 from inference.calls.call_object import read_call_object
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Steps
 from inference.calls.tools import Tool
 from inference.calls.values import PYTHON, copy_value
@@ -29,7 +29,7 @@ class PythonicParser(Parser):
     def read_call(self, marker: str) -> Steps[None]:
         yield from self.source.space()
         if not (yield from self.source.ahead("[")):
-            raise NoCall
+            raise NotACall
         yield from self._list()
         yield from self.source.space()
         yield from self.source.expect(END)
@@ -96,8 +96,8 @@ class _Form:
 
 PYTHONIC = Dialect(
     name="pythonic",
-    template_marks=(START, "<|tool_list_start|>"),
-    token_marks=(START,),
+    template_markers=(START, "<|tool_list_start|>"),
+    token_markers=(START,),
     parser=PythonicParser,
     form=_Form(),
 )

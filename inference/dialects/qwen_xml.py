@@ -4,7 +4,7 @@
 leave out the outer tag at times, so `<function=` opens a call too. Source: the chat template of Qwen3-Coder.
 """
 
-from inference.calls.parser import NoCall, Parser
+from inference.calls.parser import NotACall, Parser
 from inference.calls.source import Malformed, Markers, Steps
 from inference.calls.tools import Tool
 from inference.calls.typed_object import TypedObject
@@ -29,7 +29,7 @@ class QwenXmlParser(Parser):
         if marker == START:
             yield from self.source.space()
             if not (yield from self.source.accept(FUNCTION)):
-                raise NoCall
+                raise NotACall
         tool = self.open_call((yield from self._tag()))
         arguments = TypedObject(self, tool, line_breaks=True, untyped_as_string=True)
         while True:
@@ -59,12 +59,12 @@ def _call(grammar: Grammar, tool: Tool) -> str:
     values = Values(string_end=end, other_end=end, never=(PARAMETER_END, FUNCTION_END, END))
     start = f"\n{FUNCTION}{tool.shown}>\n"
     inner = parameters(grammar, tool, parameter, values)
-    return f"{literal(start)} {inner} {grammar.mark(FUNCTION_END + _LINE + END)}"
+    return f"{literal(start)} {inner} {grammar.markup(FUNCTION_END + _LINE + END)}"
 
 
 QWEN_XML = Dialect(
     name="qwen-xml",
-    template_marks=(FUNCTION,),
+    template_markers=(FUNCTION,),
     parser=QwenXmlParser,
     form=CallGroups(start=START, call=_call, next_group=_LINE, never=(FUNCTION,)),
 )

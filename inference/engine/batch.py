@@ -1,9 +1,9 @@
-"""All running sequences of one model, advanced a step at a time on mlx-lm's BatchGenerator. One thread owns it.
+"""All running sequences of one model, advanced step by step on mlx-lm's BatchGenerator. One thread owns it.
 
 A step decodes one token of every generating sequence and, beside them, reads at most `prefill_step` tokens of prompts:
-no prompt holds up a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to its
-longest and read it whole: so long prompts are read here, a slice a step, and handed over with their state; short ones
-go over directly, as many of like length as fit in one slice.
+no prompt holds up a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to the
+longest and read it whole. So long prompts are read here, one slice per step, and handed over with their state; short
+ones are handed over directly, as many of similar length as fit in one slice.
 """
 
 import logging
@@ -17,7 +17,7 @@ from inference.constraints.compiler import Compiler
 from inference.constraints.masks import Masks
 from inference.constraints.matching import Matcher
 from inference.engine.logits import Float32Logits, processors_for
-from inference.engine.logprobs import Asked, Scores, Spelling, score
+from inference.engine.logprobs import LogprobQuery, Scores, Spelling, score
 from inference.engine.model_loading import LoadedModel
 from inference.engine.prefix_cache import PrefixCache
 from inference.engine.sampling import sampler_for
@@ -28,31 +28,31 @@ from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelI
 log = logging.getLogger(__name__)
 
 _STARTED_AHEAD = 8
-"""How many sequences may look for a prefix and count as started before their prompt is read."""
+"""How many sequences may look up a prefix and count as started before their prompt is read."""
 
 
 _COMPILING_SECONDS = 0.005
-"""How long a batch that has nothing else to do waits for a constraint in one step."""
+"""How long a batch without other work waits for a constraint in one step."""
 
 _IDLE_SLICES = 3
-"""How many slices' worth of short prompts are read at once while nothing is generating."""
+"""How many slices of short prompts are read at once while nothing is generating."""
 
 
 class _Sequence:
-    """One sequence: first its prompt is read (`done`, `cache`), then BatchGenerator knows it by `uid`."""
+    """One sequence. While its prompt is read its state is in `cache`; then BatchGenerator holds it under `uid`."""
 
     def __init__(
         self, request: GenerationRequest, *, limit: int, detokenizer: Any, matcher: Matcher | None = None
     ) -> None:
-        """`limit`: so many tokens may still come. The matcher has taken what the answer has already."""
+        """limit: how many tokens may still be generated. The matcher has taken those that were generated before."""
         self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
-        self.context = request.prompt + request.generated  # what is read before a token is chosen
+        self.context = request.prompt + request.generated  # read before a token is chosen
         self.stop = StopStrings(request.stop)
         self.started = False
         self.cache: list[Any] | None = None
-        self.done = 0  # tokens of the context that `cache` holds
-        self.cached = 0  # so many of them came from the prefix cache
-        self.written = 0  # so many of the prompt were added to it
+        self.done = 0  # tokens of the context that are in `cache`
+        self.cached = 0  # how many of them came from the prefix cache
+        self.written = 0  # prompt tokens that were added to the prefix cache
         self.uid = -1
         self.chosen = 0
         for token in request.generated:
@@ -64,7 +64,7 @@ class _Sequence:
 
     @property
     def ended(self) -> Finish | None:
-        """How the answer has ended already, before anything is read; only one that is continued can have."""
+        """The finish of a resumed answer that had ended before; None for one that can be continued."""
         if not self.request.generated:
             return None
         if self.stop.found or (self.matcher is not None and self.matcher.must_end):
@@ -73,7 +73,7 @@ class _Sequence:
 
 
 class Batch:
-    """Guarantees a final chunk for every sequence added, whatever fails, and goes on with the others."""
+    """Guarantees a final chunk for every sequence added. When one fails, the others continue."""
 
     def __init__(
         self, loaded: LoadedModel, info: ModelInfo, *, batch_size: int, prefill_step: int, prefix_cache: PrefixCache
@@ -93,7 +93,7 @@ class Batch:
         return len(self._compiler) + len(self._reading) + len(self._generating)
 
     def add(self, request: GenerationRequest) -> list[Chunk]:
-        """Take a sequence in; its chunks, if it is refused or has nothing to go on with."""
+        """Add a sequence; returns its chunks if it is refused or has ended before."""
         error = self._refusal(request)
         if error:
             return [Chunk(request_id=request.id, finish="error", error=error)]
@@ -117,7 +117,7 @@ class Batch:
         return []
 
     def cancel(self, request_id: str) -> list[Chunk]:
-        """End a sequence now, keeping what it computed in the prefix cache; its final chunk, if it is here."""
+        """End a sequence now and put its state into the prefix cache; returns its final chunk, if it is known."""
         if self._compiler.cancel(request_id):
             return [Chunk(request_id=request_id, finish="cancelled")]
         sequence = self._reading.pop(request_id, None)
@@ -144,7 +144,7 @@ class Batch:
             try:
                 _, responses = self._generator.next()
                 scores = self._score(responses)
-                for response in responses:  # one by one: what has come before a failure is told
+                for response in responses:  # one by one: chunks from before a failure are returned
                     chunks.append(self._advance(response, scores.get(response.uid)))
             except Exception as error:
                 chunks += self._recover(error)
@@ -192,7 +192,7 @@ class Batch:
         return ""
 
     def _start(self) -> list[Chunk]:
-        """Look up the prefixes of the sequences that are next to be read."""
+        """Look up the prefixes of the sequences that will be read next."""
         chunks = []
         for sequence in list(self._reading.values())[:_STARTED_AHEAD]:
             if not sequence.started:
@@ -205,17 +205,17 @@ class Batch:
         return chunks
 
     def _read(self) -> list[Chunk]:
-        """One slice of prompts: of one long prompt, or short ones together; in turns, so that neither starves."""
+        """Read one slice: of one long prompt, or of several short ones. They alternate, so that neither starves."""
         ready = [sequence for sequence in self._reading.values() if sequence.started]
         long = next((sequence for sequence in ready if sequence.rest > self._prefill_step), None)
         short = [sequence for sequence in ready if sequence.rest <= self._prefill_step]
         if long is not None and (self._long_is_next or not short):
             if any(sequence.chosen == 0 for sequence in self._generating.values()):
-                return []  # what was handed over needs two more steps to its first token: no slice between them
+                return []  # a sequence handed over gets its first token after two more steps: no slice between them
             self._long_is_next = False
             return self._read_slice(long)
         self._long_is_next = True
-        # A burst on an idle engine: one larger read costs nobody a token, and the streams then run in step.
+        # A burst on an idle engine: one larger read delays no stream, and the new streams then run in step.
         most = self._prefill_step if self._generating or long is not None else _IDLE_SLICES * self._prefill_step
         group = short[:1]
         for sequence in short[1:]:
@@ -241,7 +241,7 @@ class Batch:
         return []
 
     def _hand_over(self, group: list[_Sequence]) -> list[Chunk]:
-        """Give sequences whose rest fits in a slice to BatchGenerator."""
+        """Give sequences whose remaining context fits in a slice to BatchGenerator."""
         for sequence in group:
             del self._reading[sequence.request.id]
         try:
@@ -273,14 +273,14 @@ class Batch:
         return []
 
     def _score(self, responses: list[Any]) -> dict[int, Scores]:
-        """The log-probabilities that were asked for, by sequence; the stop token has none."""
-        asked = {
-            response.uid: Asked(logprobs=response.logprobs, token=response.token, count=count)
+        """The log-probabilities that requests ask for, by sequence; the stop token has none."""
+        queries = {
+            response.uid: LogprobQuery(logprobs=response.logprobs, token=response.token, count=count)
             for response in responses
             if response.finish_reason != "stop"
             and (count := self._generating[response.uid].request.top_logprobs) is not None
         }
-        return dict(zip(asked, score(list(asked.values())), strict=True))
+        return dict(zip(queries, score(list(queries.values())), strict=True))
 
     def _advance(self, response: Any, scores: Scores | None) -> Chunk:
         sequence = self._generating[response.uid]
@@ -290,7 +290,7 @@ class Batch:
         piece = sequence.detokenizer.add(response.token) if tokens else ""
         text = sequence.stop.add(piece)
         logprobs = () if scores is None else (self._spelling.describe(response.token, scores, text=piece),)
-        # The matcher is a token ahead: it has taken this one to choose the next.
+        # The matcher is one token ahead: it has taken this one to choose the next.
         matcher = sequence.matcher
         error = matcher.error if matcher is not None else ""
         is_whole = matcher is not None and matcher.must_end
@@ -309,7 +309,7 @@ class Batch:
         return self._final(sequence, finish, text=text, tokens=tokens, logprobs=logprobs, error=error)
 
     def _withdraw(self, sequence: _Sequence) -> None:
-        """Take a sequence out of the generator, keeping what it computed in the prefix cache."""
+        """Take a sequence out of the generator and put its state into the prefix cache."""
         with mx.stream(self._generator.stream):
             removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
             if sequence.uid in removed:
@@ -346,7 +346,7 @@ class Batch:
         return self._final(sequence, "error", error=f"The model failed in a step ({reason}).")
 
     def _recover(self, error: Exception) -> list[Chunk]:
-        """After a failed step nothing in the generator can be trusted: end its sequences and make a new one."""
+        """End all sequences of the generator and replace it: after a failed step its state can't be trusted."""
         failed, self._generating = list(self._generating.values()), {}
         self._generator.close()
         self._generator = self._new_generator()
@@ -360,8 +360,8 @@ class Batch:
                 if self._prefix_cache.insert(sequence.request.cache_scope, tokens, cache):
                     read = min(len(tokens), len(sequence.request.prompt))
                     sequence.written = max(0, read - sequence.cached)
-        except Exception:  # the cache is a help only: the answer is whole without it
-            log.exception("a sequence's state can't be kept")
+        except Exception:  # the cache only saves time
+            log.exception("a sequence's state can't be cached")
 
     def _new_generator(self) -> Any:
         return BatchGenerator(

@@ -2,7 +2,7 @@
 
 The `mlx-cpu` wheel links the reference BLAS, fifty times slower than OpenBLAS in fp32. `libmlx.so` imports three
 symbols from it; a library loaded globally before the first `import mlx` answers for them. scipy-openblas32 carries
-OpenBLAS with prefixed names, so a copy with plain names is made once with patchelf and kept.
+OpenBLAS with prefixed names, so a copy with plain names is made with patchelf, once.
 """
 
 import ctypes
@@ -23,10 +23,10 @@ _SYMBOLS = ("cblas_sgemm", "cblas_dgemm", "cblas_cgemm")
 
 
 def preload_openblas(cache_dir: Path | str) -> str | None:
-    """Load OpenBLAS for MLX to find; the version loaded, or None where it doesn't apply or can't be had.
+    """Load OpenBLAS for MLX to find. Returns the version loaded, or None where it doesn't apply or isn't available.
 
     Applies on Linux with the `mlx-cpu` backend, before mlx is imported. Never raises: MLX works without it, slower, and
-    one warning says so. `cache_dir` keeps the renamed library, a file a version, replaced atomically.
+    one warning is logged. `cache_dir` keeps the renamed library, one file per version, replaced atomically.
 
     It computes on half the cores unless OPENBLAS_NUM_THREADS says otherwise: its threads wait by spinning, so that with
     one on every core a busy neighbour, such as the web server, makes a step five times slower (measured on 2 cores,
@@ -55,7 +55,7 @@ def preload_openblas(cache_dir: Path | str) -> str | None:
 
 
 def _rename_symbols(target: Path) -> None:
-    """Write OpenBLAS under plain names to `target`, whole or not at all."""
+    """Write OpenBLAS with plain names to `target`, atomically."""
     import scipy_openblas32
 
     source = Path(scipy_openblas32.get_lib_dir()) / scipy_openblas32.get_library(fullname=True)

@@ -2,7 +2,7 @@
 
 Guarantees, for every detokenizer here: the pieces joined are the text of all tokens; no piece ends inside a character;
 what `flush` finds incomplete at the end is dropped, since half a character is not text. Bytes that can never become a
-character (a model may emit them) are U+FFFD.
+character (a model may emit them) become U+FFFD.
 """
 
 import codecs
@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import Any, Protocol
 
 _REPLACEMENT = "\ufffd"
-_LONGEST_WAIT = 8  # tokens; the longest character takes four, so what waits longer is not becoming one
+_LONGEST_WAIT = 8  # tokens; the longest character takes four, so bytes that wait longer are not part of one
 
 
 class Detokenizer(Protocol):
-    """One sequence's text; a new one a sequence."""
+    """Decodes one sequence; each sequence has its own."""
 
     def add(self, token: int) -> str:
-        """The text that became complete with this token, often none."""
+        """The text that this token completes, often none."""
 
     def flush(self) -> str:
-        """The text that was still held back."""
+        """The text that was held back."""
 
 
 class BytesDetokenizer:
@@ -41,12 +41,12 @@ class BytesDetokenizer:
 
 
 class WindowDetokenizer:
-    """For any other tokenizer: decodes a short window of tokens and emits by how much its text has grown."""
+    """For any other tokenizer: decodes a short window of tokens and emits what its text has gained."""
 
     def __init__(self, decode: Callable[[list[int]], str]) -> None:
         self._decode = decode
         self._window: list[int] = []
-        self._emitted = 0  # tokens at the window's head whose text is out; they stay as context for spaces
+        self._emitted = 0  # tokens at the window's head whose text was emitted; they stay as context for spaces
 
     def add(self, token: int) -> str:
         self._window.append(token)
@@ -71,17 +71,17 @@ class WindowDetokenizer:
 def byte_level_tokens(tokenizer_json: Path, *, shown: Collection[str] = ()) -> list[bytes] | None:
     """Every token's bytes by its id, if the tokenizer is byte-level BPE; None otherwise.
 
-    Special tokens are control, not text: their bytes are empty, except for those that are to be `shown`.
+    Special tokens are not text: their bytes are empty, except for those in `shown`.
     """
     try:
         tokenizer: dict[str, Any] = json.loads(tokenizer_json.read_text(encoding="utf-8"))
         vocabulary: dict[str, int] = tokenizer["model"]["vocab"]
         if not _is_byte_level(tokenizer.get("decoder")):
             return None
-        letters = _byte_of_letter()
+        bytes_by_character = _byte_of_character()
         table = [b""] * (max(vocabulary.values(), default=-1) + 1)
         for text, number in vocabulary.items():
-            table[number] = bytes(letters[letter] for letter in text if letter in letters)
+            table[number] = bytes(bytes_by_character[c] for c in text if c in bytes_by_character)
         for added in tokenizer.get("added_tokens", []):
             table += [b""] * (added["id"] + 1 - len(table))
             is_text = not added.get("special") or added["content"] in shown
@@ -100,8 +100,8 @@ def _is_byte_level(decoder: Any) -> bool:
     return decoder.get("type") == "ByteLevel"
 
 
-def _byte_of_letter() -> dict[str, int]:
-    """GPT-2's way to write any byte as a visible letter, backwards."""
+def _byte_of_character() -> dict[str, int]:
+    """The inverse of GPT-2's mapping from bytes to visible characters."""
     visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {chr(byte): byte for byte in visible} | {chr(256 + i): byte for i, byte in enumerate(hidden)}

@@ -1,10 +1,10 @@
-"""Changes the logits of one sequence before its next token is chosen: penalties and bias, its constraint, and last the
-end of its thinking.
+"""Changes the logits of one sequence before its next token is chosen: penalties and bias, then its constraint, then
+the end of its thinking.
 
 In this order: `repetition_penalty` over the tokens of prompt and answer (positive logits are divided by it, negative
 ones multiplied, as in transformers and vLLM); then, as OpenAI documents them, the presence and frequency penalties over
 the tokens of the answer, and the bias. A processor must not raise, or it would corrupt its neighbours in
-BatchGenerator: what could make this one fail, a token that the model doesn't have, is refused before.
+BatchGenerator. Tokens that the model doesn't have, the only cause of failure, are refused before.
 """
 
 from collections.abc import Callable
@@ -29,9 +29,9 @@ def processors_for(
     masks: Masks | None = None,
     watch: ThinkingWatch | None = None,
 ) -> list[Processor]:
-    """What a new sequence asks for: nothing costs nothing. All but the last two are lazy and never wait.
+    """The processors that a new sequence needs, in order. All but the last two are lazy and never wait.
 
-    Of an answer that is continued, matcher and watch have taken the tokens it has already.
+    For a resumed answer, matcher and watch have taken the tokens that were generated before.
     """
     asks = (
         sampling.repetition_penalty != 1.0
@@ -50,7 +50,7 @@ def processors_for(
 class Float32Logits:
     """A model whose logits are float32 whatever its weights are.
 
-    In 16 bits a small penalty is lost in the rounding, and a row that has one would change its neighbours' rounding.
+    In 16 bits a small penalty is lost to rounding, and a row with a penalty would change its neighbours' rounding.
     """
 
     def __init__(self, model: Any) -> None:
@@ -89,18 +89,18 @@ class _Adjustment:
 
 
 class _Constrained:
-    """Forbids what can't follow. It waits for the token that was chosen last, for the next mask depends on it."""
+    """Forbids tokens that can't follow. It waits for the token chosen last, since the next mask depends on it."""
 
     def __init__(self, matcher: Matcher, masks: Masks) -> None:
         self._matcher, self._masks = matcher, masks
         self._has_begun = False
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        # Before it has begun, the last token is none that this sequence chose.
+        # At the first call the last token is from the prompt.
         computed = self._masks.next(self._matcher, tokens[-1].item() if self._has_begun else None)
         self._has_begun = True
         if not computed:
-            return logits  # it has failed: the batch ends its sequence after this step
+            return logits  # the matcher has failed: the batch ends its sequence after this step
         size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens
         mask: Any = memoryview(computed[:size].ljust(size, b"\0"))
         allowed = mx.array(mask)
@@ -108,7 +108,7 @@ class _Constrained:
 
 
 class _Limited:
-    """Leaves one token only, once thinking has to end. The constraint allows it: any text may be thought."""
+    """Leaves one token only when thinking has to end. The constraint allows it: thinking may be any text."""
 
     def __init__(self, watch: ThinkingWatch) -> None:
         self._watch = watch

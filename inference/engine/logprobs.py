@@ -1,11 +1,11 @@
-"""How likely the tokens of a step were, for the sequences that asked and for no others.
+"""Log-probabilities of the tokens of a step, for the sequences whose requests ask for them.
 
-BatchGenerator has these numbers over the whole vocabulary, since it draws from them: after penalties, bias and the
+BatchGenerator has them over the whole vocabulary, since it samples from them: after penalties, bias and the
 constraint's mask, before temperature, top_k, top_p and min_p. Only the likeliest leave the device, those of all
-sequences of a step together, on a stream of their own: the generator's is busy with the next step already.
+sequences of a step together, on a separate stream: the generator's is busy with the next step by then.
 
-Guarantees: every value is finite, from -9999.0 to 0.0; the likeliest come most likely first, and among equals first the
-token that was chosen; no forbidden token is among them.
+Guarantees: every value is finite, from -9999.0 to 0.0; the likeliest are sorted, most likely first, and among equals
+the chosen token comes first; no forbidden token is among them.
 """
 
 import math
@@ -23,33 +23,33 @@ _stream: Any = mx.new_thread_local_stream(mx.default_device())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One sequence's place in a step."""
+class LogprobQuery:
+    """The log-probabilities that one sequence needs of a step."""
 
     logprobs: Any
     """A vector over the vocabulary, evaluated."""
     token: int
-    """The one that was chosen."""
+    """The chosen one."""
     count: int
-    """How many of the likeliest are wanted."""
+    """How many of the likeliest to return."""
 
 
 class Scores(NamedTuple):
-    """The answer to that, in token ids."""
+    """The log-probability of the chosen token, and the likeliest tokens by id."""
 
     chosen: float
     top: list[tuple[int, float]]
 
 
-def score(asked: Sequence[Asked]) -> list[Scores]:
-    """What each of them asked for, in order; one evaluation for all."""
-    if not asked:
+def score(queries: Sequence[LogprobQuery]) -> list[Scores]:
+    """The scores for each query, in order; one evaluation for all."""
+    if not queries:
         return []
     with mx.stream(_stream):
-        logprobs = mx.stack([place.logprobs for place in asked])
+        logprobs = mx.stack([query.logprobs for query in queries])
         logprobs = mx.where(mx.isfinite(logprobs), logprobs, -float("inf"))
-        tokens = mx.array([[place.token] for place in asked], dtype=mx.uint32)
-        count = min(max(place.count for place in asked), logprobs.shape[-1])
+        tokens = mx.array([[query.token] for query in queries], dtype=mx.uint32)
+        count = min(max(query.count for query in queries), logprobs.shape[-1])
         if count:
             likeliest = mx.argpartition(-logprobs, kth=count - 1, axis=-1)[:, :count]
             tokens = mx.concatenate([tokens, likeliest], axis=-1)
@@ -58,13 +58,13 @@ def score(asked: Sequence[Asked]) -> list[Scores]:
     token_rows: Any = tokens.tolist()
     value_rows: Any = values.tolist()
     return [
-        _scores(row_tokens, row_values, place.count)
-        for row_tokens, row_values, place in zip(token_rows, value_rows, asked, strict=True)
+        _scores(row_tokens, row_values, query.count)
+        for row_tokens, row_values, query in zip(token_rows, value_rows, queries, strict=True)
     ]
 
 
 class Spelling:
-    """The bytes that a model's tokens spell; none for what is no text, and for ids beyond the tokenizer's."""
+    """The bytes of a model's tokens; empty for tokens that are not text, and for ids beyond the tokenizer's."""
 
     def __init__(self, new_detokenizer: Callable[[], Detokenizer]) -> None:
         self._new_detokenizer = new_detokenizer
@@ -73,10 +73,10 @@ class Spelling:
         self._known: dict[int, bytes] = {}
 
     def describe(self, token: int, scores: Scores, *, text: str) -> TokenLogprob:
-        """The token that was chosen, with what its sequence asked for.
+        """The chosen token and its scores, with their bytes.
 
-        `text` is what became complete with the token. Where tokens are not bytes it is what the token spells, so that
-        what an answer's tokens spell, joined, is its text.
+        `text` is the text that the token completed. Where tokens are not bytes, its bytes are those of the token, so
+        that the bytes of an answer's tokens, joined, are its text.
         """
         spelt = _utf8(text) if self._table is None else self.spell(token)
         top = tuple((spelt if other == token else self.spell(other), value) for other, value in scores.top)
@@ -88,17 +88,17 @@ class Spelling:
             return self._table[token] if token < len(self._table) else b""
         if token not in self._known:
             detokenizer = self._new_detokenizer()
-            detokenizer.add(token)  # before itself: tokenizers drop the blank at the beginning of a text
+            detokenizer.add(token)  # before itself: tokenizers drop the space at the beginning of a text
             self._known[token] = _utf8(detokenizer.add(token))
         return self._known[token]
 
 
 def _scores(tokens: list[int], values: list[float], count: int) -> Scores:
-    """From the chosen token and the likeliest ones, which may hold it too and are in no order."""
-    chosen, found = tokens[0], dict(zip(tokens, values, strict=True))
-    possible = [token for token, value in found.items() if value > -math.inf]
-    possible.sort(key=lambda token: (-found[token], token != chosen, token))
-    return Scores(_bounded(values[0]), [(token, _bounded(found[token])) for token in possible[:count]])
+    """Scores from the chosen token, which comes first, and the likeliest ones in any order, perhaps with it."""
+    chosen, logprobs = tokens[0], dict(zip(tokens, values, strict=True))
+    possible = [token for token, value in logprobs.items() if value > -math.inf]
+    possible.sort(key=lambda token: (-logprobs[token], token != chosen, token))
+    return Scores(_bounded(values[0]), [(token, _bounded(logprobs[token])) for token in possible[:count]])
 
 
 def _bounded(value: float) -> float:

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _IDLE_SECONDS = 1.0
-"""How often an idle engine looks whether its process is ending."""
+"""How often an idle engine checks whether its process is ending."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlxOptions:
-    """batch_size: sequences at once; prefill_step: prompt tokens a step; prompt_cache_bytes: 0 keeps no prefixes.
+    """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none.
 
-    blas_cache: where the renamed OpenBLAS is kept on a Linux CPU; None serves without it, slower.
+    blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly.
     """
 
     batch_size: int = 32
@@ -40,7 +40,7 @@ class MlxOptions:
 
 
 class MlxEngine:
-    """An Engine. One to a process on a CPU: two would starve each other."""
+    """An Engine. On a CPU a process should have one: two would starve each other."""
 
     def __init__(self, entry: ModelEntry, *, sink: Sink, options: MlxOptions | None = None) -> None:
         self.options = options or MlxOptions()
@@ -63,8 +63,8 @@ class MlxEngine:
         self._to_forget: deque[str] = deque()
 
     def start(self, *, progress: Progress | None = None) -> None:
-        """Load the model on the engine's thread and return when it can serve. Raises ModelError; then it may be tried
-        again. Interrupted, it ends the thread and raises the interrupt.
+        """Load the model on the engine's thread and return when it can serve. Raises ModelError; it may be called again
+        then. When interrupted, it ends the thread and raises the interrupt.
         """
         if self._thread is not None:
             raise RuntimeError("the engine was started already")
@@ -128,7 +128,7 @@ class MlxEngine:
             mx.clear_streams()  # without this the process often aborts when it exits
 
     def _serve(self, progress: Progress) -> Chunk:
-        """Load and run until the engine is closed; the chunk that then ends what is live."""
+        """Load the model and run until the engine is closed; returns the chunk that then ends live sequences."""
         from inference.engine.model_loading import load_model
 
         loaded = load_model(self._directory, progress=progress)
@@ -174,7 +174,7 @@ class MlxEngine:
             return
         try:
             self._sink(chunks)
-        except Exception:  # the engine outlives a fault of its caller
+        except Exception:  # an error of the caller does not end the engine
             log.exception("the engine's sink raised; its chunks are lost")
 
 

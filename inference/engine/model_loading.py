@@ -20,23 +20,23 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedModel:
-    """A model on its device, with what its token stream needs."""
+    """A model on its device, with what is needed to read its tokens."""
 
     model: Any
     stop_tokens: tuple[int, ...]
     new_detokenizer: Callable[[], Detokenizer]
     vocabulary: Vocabulary | None = None
-    """What constraints are compiled for; None when the tokenizer can't be used for them."""
+    """The vocabulary that constraints are compiled for; None when the tokenizer can't be used for them."""
 
 
 def load_model(directory: Path, *, progress: Progress) -> LoadedModel:
-    """Guarantees that the model has run one step. Raises ModelError.
+    """Load a model and run one step. Raises ModelError.
 
-    On a CPU the weights become fp32 in memory, the only form that MLX computes fast there, if they fit in half of it.
+    On a CPU the weights become fp32 in memory, the only form that is fast there, if they fit in half of it.
     """
     progress("Loading the model library", 0.0)
     try:
-        with _file_limit_kept():
+        with _file_limit_preserved():
             import mlx.core as mx
             from mlx_lm import utils
         progress("Loading the weights", 0.1)
@@ -79,7 +79,7 @@ def _become_fp32(model: Any) -> None:
 
 
 def _stop_tokens(config: dict[str, Any]) -> tuple[int, ...]:
-    """The ids of config.json, or of generation_config.json where it has them (mlx-lm merges the two)."""
+    """The ids in config.json, or those in generation_config.json if it has them (mlx-lm merges the two)."""
     ids = config.get("eos_token_id")
     if ids is None and isinstance(config.get("text_config"), dict):
         ids = config["text_config"].get("eos_token_id")
@@ -87,7 +87,7 @@ def _stop_tokens(config: dict[str, Any]) -> tuple[int, ...]:
 
 
 def _detokenizers(directory: Path) -> Callable[[], Detokenizer]:
-    """The markers of the model's dialect are text, also those that are special tokens: parsers read them."""
+    """A factory of detokenizers that show the markers of the model's dialect, also those that are special tokens."""
     shown = read_dialect(directory).markers
     table = byte_level_tokens(directory / "tokenizer.json", shown=shown)
     if table is not None:
@@ -99,15 +99,15 @@ def _detokenizers(directory: Path) -> Callable[[], Detokenizer]:
     except Exception as error:
         raise ModelError(f"The tokenizer in {directory} can't be loaded.") from error
 
-    marks = {number: text for text, number in special_tokens(directory).items() if text in shown}
+    markers = {number: text for text, number in special_tokens(directory).items() if text in shown}
 
     def decode(tokens: list[int]) -> str:
         parts = []
-        for mark, run in itertools.groupby(tokens, marks.get):
+        for marker, run in itertools.groupby(tokens, markers.get):
             ids = list(run)
             parts.append(
-                mark * len(ids)
-                if mark is not None
+                marker * len(ids)
+                if marker is not None
                 else tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
             )
         return "".join(parts)
@@ -116,12 +116,12 @@ def _detokenizers(directory: Path) -> Callable[[], Detokenizer]:
 
 
 def load_vocabulary(directory: Path, *, stop_tokens: Sequence[int]) -> Vocabulary | None:
-    """The tokens of an MLX directory; None when its tokenizer is of a kind that grammars can't use."""
+    """The vocabulary of an MLX directory; None when its tokenizer is of a kind that grammars can't use."""
     try:
         file = directory / "tokenizer.json"
         text = file.read_text(encoding="utf-8") if file.is_file() else _converted(directory)
         return Vocabulary.from_json(text, stop_tokens=stop_tokens)
-    except Exception as error:  # of whatever kind: the model serves without constraints
+    except Exception as error:  # of any kind: the model serves without constraints
         log.warning("the tokenizer in %s can't be used for constraints (%s)", directory, error)
         return None
 
@@ -135,8 +135,8 @@ def _converted(directory: Path) -> str:
 
 
 @contextlib.contextmanager
-def _file_limit_kept() -> Iterator[None]:
-    """Importing mlx_lm sets the process's limit of open files to 2,048: never lower it for a server that had more."""
+def _file_limit_preserved() -> Iterator[None]:
+    """Keep the process's limit of open files from being lowered: importing mlx_lm sets it to 2,048."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     set_limit = resource.setrlimit
 

@@ -1,8 +1,8 @@
 """Keeps the attention state of finished sequences, so that the next turn computes only what is new.
 
 mlx-lm's LRUPromptCache finds its nearest entry by walking a tree of Python dicts below the common prefix: 227 ms at 70
-entries of 1,500 tokens, on the engine's thread, and reading doesn't refresh an entry. Here a comparison is vectorised
-(0.2 ms for the same) and the order is that of use. Used by the engine's thread alone; `nbytes` from any.
+entries of 1,500 tokens, on the engine's thread, and reading doesn't refresh an entry. Here the comparison is vectorised
+(0.2 ms for the same) and entries are in order of use. Only the engine's thread uses it; any thread may read `nbytes`.
 """
 
 from collections import OrderedDict
@@ -22,7 +22,7 @@ class _Entry:
 
 
 class PrefixCache:
-    """Guarantees: no scope reads another's entries; never more than `max_bytes` (0: keeps nothing); least used go."""
+    """Guarantees: no scope reads another's entries; at most `max_bytes` (0: none); the least recently used go first."""
 
     def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -35,7 +35,7 @@ class PrefixCache:
     def fetch(self, scope: str, prompt: tuple[int, ...]) -> tuple[list[Any] | None, int]:
         """A private copy of the longest usable state, and how many of the prompt's tokens it covers.
 
-        Always fewer than all: a generator needs one token to go on from.
+        Always fewer than all: a generator needs one token to start from.
         """
         wanted = np.asarray(prompt, dtype=np.int64)
         best, covered = None, 0
@@ -48,13 +48,13 @@ class PrefixCache:
             return None, 0
         self._entries.move_to_end(best)
         entry = self._entries[best]
-        cache = deepcopy(entry.cache)  # shares the arrays until one side writes
+        cache = deepcopy(entry.cache)  # shares the arrays until one of the two writes
         if covered < len(entry.tokens):
             trim_prompt_cache(cache, len(entry.tokens) - covered)
         return cache, covered
 
     def insert(self, scope: str, tokens: list[int], cache: list[Any]) -> bool:
-        """Keep the state that `tokens` led to; says whether that added anything. Replaces what becomes superfluous."""
+        """Keep the state after `tokens` and drop entries that it covers; returns whether it added anything."""
         entry = _Entry(scope, np.asarray(tokens, dtype=np.int64), cache)
         if not tokens or entry.nbytes > self.max_bytes or scope in self._forgotten:
             return False
@@ -77,7 +77,7 @@ class PrefixCache:
         return True
 
     def forget(self, scope: str) -> None:
-        """Drop a scope's entries, and take none of it any more: what still runs of it is on its way out."""
+        """Drop a scope's entries, and accept no new ones: its running sequences are about to end."""
         self._forgotten.add(scope)
         for number in list(self._scopes.get(scope, ())):
             self._drop(number)

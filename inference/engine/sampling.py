@@ -1,7 +1,7 @@
-"""How an MLX engine chooses tokens: samplers for BatchGenerator. They never raise, or they'd corrupt their neighbours.
+"""Samplers for BatchGenerator. They never raise: that would corrupt neighbouring sequences.
 
 Sequences that share a sampler object are sampled in one call, so sequences without a seed share theirs by shape. A
-seeded sequence has its own, whose randomness depends on the seed and the position alone: not on neighbours.
+seeded sequence has its own, whose randomness depends on the seed and the position alone, not on neighbours.
 """
 
 import math
@@ -18,7 +18,7 @@ _NUCLEUS = 1024
 
 
 class _Shape(NamedTuple):
-    """What is left of a distribution; the fields are those of Sampling."""
+    """How a distribution is reshaped; the fields are those of Sampling."""
 
     temperature: float
     top_k: int
@@ -27,9 +27,7 @@ class _Shape(NamedTuple):
 
 
 def sampler_for(sampling: Sampling, *, position: int = 0) -> Sampler:
-    """The sampler for one sequence, from this place in its answer on: log-probabilities (rows, vocabulary) to token
-    ids (rows).
-    """
+    """The sampler for one sequence from this position on: log-probabilities (rows, vocabulary) to token ids (rows)."""
     if sampling.temperature < 1e-4 or sampling.top_k == 1:
         return greedy
     shape = _Shape(sampling.temperature, sampling.top_k, sampling.top_p, sampling.min_p)
@@ -56,12 +54,12 @@ class _Seeded:
         self._seed, self._shape, self._position = seed, shape, position
 
     def __call__(self, logprobs: Any) -> Any:
-        # Consecutive seeds and positions must not meet: spread the seed over 64 bits (Fibonacci hashing).
+        # Consecutive seeds and positions must not collide: spread the seed over 64 bits (Fibonacci hashing).
         key = mx.random.key((self._seed * 0x9E3779B97F4A7C15 + self._position) % (1 << 64))
         self._position += 1
         shaped = _shaped(logprobs, self._shape)
         # Not mx.random.categorical: it walks a cumulative sum, where the rounding of another batch size moves the draw
-        # to a neighbour in the tail. The largest of weights plus Gumbel noise hardly ever changes.
+        # to a neighbour in the tail. The argmax of weights plus Gumbel noise hardly ever changes.
         return mx.argmax(shaped + mx.random.gumbel(shaped.shape, key=key), axis=-1)
 
 
@@ -85,7 +83,7 @@ def _at_least(scaled: Any, threshold: Any) -> Any:
 def _threshold(logprobs: Any, top_p: float) -> Any:
     """The log-probability of the last token of the smallest set that holds at least `top_p`."""
     if mx.default_device() == mx.Device(mx.cpu, 0) and logprobs.shape[-1] > 4 * _NUCLEUS:
-        # Sorting a whole vocabulary costs 5 ms a row here, the likeliest thousand a tenth of it.
+        # Sorting a whole vocabulary takes 5 ms per row here, the likeliest thousand a tenth of that.
         top = mx.sort(mx.topk(logprobs, _NUCLEUS, axis=-1), axis=-1)[..., ::-1]
         if (mx.exp(top).sum(axis=-1) >= top_p).all().item():
             return _last_within(top, top_p)

@@ -1,6 +1,6 @@
-"""The queue in front of an engine: who is waiting, who is running, who is to be cancelled.
+"""The queue in front of an engine: requests that wait, run, or are to be cancelled.
 
-The threads of callers and the engine's thread meet here and nowhere else. Standard library only.
+The threads of callers and the engine's thread meet only here. Standard library only.
 """
 
 import heapq
@@ -10,8 +10,8 @@ from inference.types import EngineLoad, GenerationRequest, ModelError
 
 
 class Scheduler:
-    """Guarantees: never more than `slots` running, each id live once, and admission by priority. Of one priority, the
-    owners of caches take turns: who has many waiting comes no sooner with the next than one who has just come.
+    """Guarantees: at most `slots` run, each id is live once, and admission is by priority. Within a priority the cache
+    scopes take turns: a scope with many waiting requests doesn't delay the first request of another.
     """
 
     def __init__(self, slots: int) -> None:
@@ -22,9 +22,9 @@ class Scheduler:
         self._arrivals = 0
         self._heap: list[tuple[int, int, int, str]] = []
         self._turns: dict[int, dict[str, int]] = {}
-        """By priority, each waiting owner's last turn."""
+        """By priority, the last turn of each waiting scope."""
         self._turn: dict[int, int] = {}
-        """By priority, the turn of who was admitted last."""
+        """By priority, the turn of the request admitted last."""
         self._waiting: dict[str, GenerationRequest] = {}
         self._running: set[str] = set()
         self._to_cancel: set[str] = set()
@@ -50,7 +50,7 @@ class Scheduler:
                 self._wake()
 
     def close(self) -> None:
-        """Refuse new requests and wake the engine, which then drains what is live."""
+        """Refuse new requests and wake the engine, which then drains the live ones."""
         with self._changed:
             self._open = False
             self._wake()
@@ -72,7 +72,7 @@ class Scheduler:
             self._open = True
 
     def wait(self, timeout: float | None) -> None:
-        """Return at the next submit, cancel or close, at once if one came since the last wait, or after `timeout`."""
+        """Return at the next submit, cancel or close (at once after one since the last wait), or after `timeout`."""
         with self._changed:
             if not self._woken:
                 self._changed.wait(timeout)
@@ -115,7 +115,7 @@ class Scheduler:
             return live
 
     def _next_turn(self, priority: int, owner: str) -> int:
-        """The owner's next turn: after its last one, and not before the present one."""
+        """The scope's next turn: after its last one, and not before the current one."""
         now = self._turn.get(priority, 0)
         if not self._waiting:
             self._turns.clear()

@@ -17,7 +17,7 @@ Choice = Literal["auto", "required"]
 CallRule = Callable[[Grammar, Tool], str]
 """Lark for one call of a tool."""
 _SPACE = r"(/[ \t\n]{1,8}/)?"
-"""What a model may write behind its calls."""
+"""White space that a model may write after its calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class AnswerParts:
     tools: Sequence[Tool]
     must_call: bool
     parallel: bool
-    """Calls may follow each other; else the answer ends after its first call."""
+    """There may be several calls; else the answer ends after its first."""
     thinking: Thinking | None
     answer: str | None
     """The name of a rule that replaces the free text; None for free text."""
@@ -37,8 +37,10 @@ class AnswerForm(Protocol):
     """How a dialect writes answers with calls."""
 
     def write(self, grammar: Grammar, parts: AnswerParts) -> None:
-        """Add the rules of a whole answer, and the start. Raises Unenforceable for a tool that can't be held to its
-        own grammar in this form."""
+        """Add the rules of a whole answer, and the start.
+
+        Raises Unenforceable for a custom tool's grammar that can't be enforced in this form.
+        """
 
 
 def answer_grammar(
@@ -56,9 +58,9 @@ def answer_grammar(
     For a choice of one tool pass that tool alone, with `required`. With `parallel` false the answer ends after its
     first call. `tokens` are the model's special tokens by text: they are not part of any text, and markup that is one
     is written as one. `answer` is Lark that replaces the free text, for an answer without calls; without tools it is
-    all that may follow the thinking.
+    everything after the thinking.
 
-    Raises Unenforceable for a custom tool's grammar that can't be enforced where it stands.
+    Raises Unenforceable for a custom tool's grammar that can't be enforced in this form.
     """
     if not tools and (answer is None or choice == "required"):
         raise ValueError("A grammar of calls needs a tool.")
@@ -82,64 +84,64 @@ class CallGroups:
     start: str = ""
     """The marker before a group; "" for dialects that open calls at the start of the message only."""
     opening: str = ""
-    """What follows the marker, as Lark."""
+    """Lark for what follows the marker."""
     next_call: str | None = None
-    """What separates two calls of a group; None where a group has one call."""
+    """The separator of two calls of a group; None for groups of one call."""
     end: str = ""
-    """What ends a group."""
+    """The end of a group."""
     next_group: str = ""
-    """What a model writes between two groups."""
+    """The separator of two groups."""
     never: tuple[str, ...] = ()
-    """Other markup that no text may have."""
+    """Other markup that text can't contain."""
     bare: str = ""
-    """Without a marker: a regular expression of how calls begin, and text doesn't."""
+    """Without a marker: a regular expression for the beginning of calls, with which no text begins."""
     tag: str = ""
-    """Without a marker: what may stand before the calls."""
+    """Without a marker: an optional tag before the calls."""
 
     def write(self, grammar: Grammar, parts: AnswerParts) -> None:
-        first, later, marks = _thinking(grammar, parts.thinking)
+        first, later, markers = _thinking(grammar, parts.thinking)
         if not parts.tools:
             grammar.start(f"{first} {parts.answer}")
             return
         calls = grammar.rule(either(grammar.rule(self.call(grammar, tool)) for tool in parts.tools))
         if parts.parallel and self.next_call is not None:
-            calls += f" ({grammar.mark(self.next_call)} {calls})*"
-        group = grammar.rule(f"{self.opening} {calls} {grammar.mark(self.end)}")
+            calls += f" ({grammar.markup(self.next_call)} {calls})*"
+        group = grammar.rule(f"{self.opening} {calls} {grammar.markup(self.end)}")
         if self.start:
-            grammar.start(self._marked(grammar, parts, group, first, later, marks))
+            grammar.start(self._marked(grammar, parts, group, first, later, markers))
         else:
-            grammar.start(self._bare(grammar, parts, group, first, marks))
+            grammar.start(self._bare(grammar, parts, group, first, markers))
 
-    def _bare(self, grammar: Grammar, parts: AnswerParts, group: str, first: str, marks: tuple[str, ...]) -> str:
-        tag = f"({grammar.mark(self.tag)})?" if self.tag else ""
-        never = (*self.never, *((self.tag,) if self.tag else ()), *marks)
+    def _bare(self, grammar: Grammar, parts: AnswerParts, group: str, first: str, markers: tuple[str, ...]) -> str:
+        tag = f"({grammar.markup(self.tag)})?" if self.tag else ""
+        never = (*self.never, *((self.tag,) if self.tag else ()), *markers)
         text = grammar.terminal(f"{without(never)} & ~/[ \\t\\n]*{self.bare}{ANY_TEXT}/")
         if parts.must_call:
             return f"{first} {tag} {group}"
         return f"{first} ({tag} {group} | {parts.answer or text})"
 
     def _marked(
-        self, grammar: Grammar, parts: AnswerParts, group: str, first: str, later: str, marks: tuple[str, ...]
+        self, grammar: Grammar, parts: AnswerParts, group: str, first: str, later: str, markers: tuple[str, ...]
     ) -> str:
-        more = f"({grammar.mark(self.next_group + self.start)} {group})* {_SPACE}" if parts.parallel else ""
+        more = f"({grammar.markup(self.next_group + self.start)} {group})* {_SPACE}" if parts.parallel else ""
         if parts.must_call:
-            return f"{first} {grammar.mark(self.start)} {group} {more}"
+            return f"{first} {grammar.markup(self.start)} {group} {more}"
         if parts.answer is not None:
-            return f"{first} ({grammar.mark(self.start)} {group} {more} | {parts.answer})"
-        head = grammar.up_to(self.start, *self.never, *marks)
-        text = grammar.text(self.start, *self.never, *marks)
+            return f"{first} ({grammar.markup(self.start)} {group} {more} | {parts.answer})"
+        head = grammar.up_to(self.start, *self.never, *markers)
+        text = grammar.text(self.start, *self.never, *markers)
         if parts.parallel:
             return f"{first} ({head} {group} {later})* {text}"
         return f"{first} ({head} {group} | {text})"
 
 
 def _thinking(grammar: Grammar, thinking: Thinking | None) -> tuple[str, str, tuple[str, ...]]:
-    """What the model thinks first, what it may think later, and the marks that no text may have."""
+    """Rules for thinking at the beginning and later, and the markers that text can't contain."""
     if thinking is None:
         return "", "", ()
     end = grammar.up_to(thinking.end)
     space = grammar.terminal(r"/[ \t\n]{0,8}/")
-    block = grammar.rule(f"{space} {grammar.mark(thinking.start)} {end} {space}")
+    block = grammar.rule(f"{space} {grammar.markup(thinking.start)} {end} {space}")
     return (f"{end} {space}" if thinking.opened else f"{block}?"), f"{block}?", (thinking.start, thinking.end)
 
 

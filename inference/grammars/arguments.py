@@ -18,7 +18,7 @@ _ANY_NAME = "/[A-Za-z_][A-Za-z0-9_]*/"
 
 
 def json_arguments(tool: Tool) -> str:
-    """The whole object: by the schema where it is enforced, else any."""
+    """A JSON object: of the schema if it is enforced, else any."""
     if not tool.custom:
         return json_value(tool.enforced_schema if tool.enforced else _OBJECT)
     if tool.format is not None and tool.format.syntax == "lark":
@@ -41,30 +41,30 @@ def _input_schema(tool: Tool) -> Mapping[str, Any]:
 
 
 Parameter = Callable[[str, str, bool], str]
-"""`parameter(name, value, is_string)`: Lark for one parameter; its name, and its value with what ends it, are Lark."""
+"""`parameter(name, value, is_string)`: Lark for one parameter. Its name, and its value with its end, are Lark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """How a dialect writes the values of parameters."""
+    """The notation of parameters' values in a dialect."""
 
     raw_strings: bool = True
-    """Strings are raw text; else they are JSON, as all other values."""
+    """Strings are raw text; else they are JSON, like all other values."""
     string_end: str = ""
-    """What ends a raw string."""
+    """The end of a raw string."""
     other_end: str = ""
-    """What ends any other value."""
+    """The end of any other value."""
     never: tuple[str, ...] = ()
-    """What no raw string may have, since a parser would take it for the end."""
+    """Texts that raw strings can't contain, since a parser would take them for the end."""
     between: str = ""
-    """What parts two parameters."""
+    """The separator of two parameters."""
 
 
 def parameters(grammar: Grammar, tool: Tool, parameter: Parameter, values: Values) -> str:
-    """The parameters one after the other, in the order of the schema.
+    """All parameters, in the order of the schema.
 
-    Raw strings are held to enum, const, length and pattern. What isn't enforced has any of the declared parameters with
-    a value of its type, or any at all where none is declared.
+    For raw strings enum, const, length and pattern are enforced. A tool that isn't enforced has any of its declared
+    parameters with values of their types, or any parameters if none is declared.
     """
     strict = tool.enforced or tool.custom
     whole = tool.enforced_schema if strict else tool.schema
@@ -87,16 +87,16 @@ def parameters(grammar: Grammar, tool: Tool, parameter: Parameter, values: Value
             value = _raw_string(grammar, schema if strict and isinstance(schema, Mapping) else {}, values)
         else:
             text = json_input(tool) if tool.custom else json_value(_shape(tool, schema, types, strict=strict))
-            value = f"{grammar.rule(text)} {grammar.mark(values.other_end)}"
+            value = f"{grammar.rule(text)} {grammar.markup(values.other_end)}"
         parts.append((grammar.rule(parameter(literal(name), value, is_raw)), name in (required or ())))
     return _in_order(grammar, parts, values.between)
 
 
 def _in_order(grammar: Grammar, parts: list[tuple[str, bool]], between: str) -> str:
-    """Each at most once, the required ones always."""
-    if not between:  # each ends as values do
+    """Each parameter at most once, required ones always."""
+    if not between:  # the end of each value separates them
         return " ".join(part if needed else f"{part}?" for part, needed in parts)
-    rest, may_be_empty = "", True  # what may follow a parameter, with the separators in front
+    rest, may_be_empty = "", True  # the parameters after the current one, with separators before them
     first: list[str] = []
     for part, needed in reversed(parts):
         tail = f" {rest}" if rest else ""
@@ -109,14 +109,14 @@ def _in_order(grammar: Grammar, parts: list[tuple[str, bool]], between: str) -> 
 
 def _formatted(grammar: Grammar, form: CustomFormat, values: Values) -> str:
     if form.syntax == "lark":
-        return f"{grammar.rule(f'%lark {{{chr(10)}{form.definition}{chr(10)}}}')} {grammar.mark(values.string_end)}"
+        return f"{grammar.rule(f'%lark {{{chr(10)}{form.definition}{chr(10)}}}')} {grammar.markup(values.string_end)}"
     return grammar.closed(f"/{_slashed(form.definition)}/", values.string_end, values.never)
 
 
 def _raw_string(grammar: Grammar, schema: Mapping[str, Any], values: Values) -> str:
     choices = schema.get("enum", [schema["const"]] if "const" in schema else None)
     if isinstance(choices, list | tuple):
-        return f"({either(literal(_raw(choice)) for choice in choices)}) {grammar.mark(values.string_end)}"
+        return f"({either(literal(_raw(choice)) for choice in choices)}) {grammar.markup(values.string_end)}"
     shapes = []
     least, most = schema.get("minLength"), schema.get("maxLength")
     if least is not None or most is not None:
@@ -137,7 +137,7 @@ def _raw(value: Any) -> str:
 
 
 def _shape(tool: Tool, schema: Schema | bool, types: frozenset[str] | None, *, strict: bool) -> Schema:
-    """A parameter's schema with what it may refer to; of one that isn't enforced the types alone."""
+    """The schema of a parameter with the definitions that it refers to; without enforcement, its types only."""
     if not strict or not isinstance(schema, Mapping) or not schema:
         return {"type": sorted(types)} if types else {}
     whole = tool.enforced_schema
@@ -150,7 +150,7 @@ def _shape(tool: Tool, schema: Schema | bool, types: frozenset[str] | None, *, s
 
 
 def _referring(node: Any) -> Any:
-    """The same with references to the whole schema, of which the parameter is a part, going to a definition of it."""
+    """The schema node with references to the whole schema replaced by references to a definition of it."""
     if isinstance(node, list):
         return [_referring(entry) for entry in node]
     if not isinstance(node, Mapping):

@@ -1,12 +1,12 @@
-"""How deep a caller's Lark grammar nests. llguidance walks a grammar by recursion, and too deep a one ends the process.
+"""The depth of a caller's Lark grammar. llguidance walks grammars recursively, and a very deep one ends the process.
 
-Pure. Seen with 1.9.1 on a stack of 8 MB: 2,000 levels are read, 3,000 are a segmentation fault.
+Pure. Seen with 1.9.1 on a stack of 8 MB: 2,000 levels are read, 3,000 cause a segmentation fault.
 """
 
 import re
 
 MAX_DEPTH = 1000
-"""Levels of all rules together, each with the brackets inside it: no path through the grammar is longer."""
+"""Most levels of all rules together, each with the brackets inside: no path through the grammar is longer."""
 
 _PIECE = re.compile(
     r"""(?P<skipped>"(?:\\.|[^"\\\n])*+"?|//[^\n]*|\#[^\n]*|/(?:\\.|[^/\\\n])++/?)
@@ -16,7 +16,7 @@ _PIECE = re.compile(
 
 
 def lark_depth(definition: str) -> int:
-    """An upper bound of the levels in which the rules, terminals and brackets of a grammar stand in each other."""
+    """An upper bound of the nesting of rules, terminals and brackets in a grammar."""
     total = deepest = depth = 0
     for match in _PIECE.finditer(definition):
         if match["rule"]:

@@ -1,8 +1,8 @@
-"""A Lark grammar of raw text, rewritten to match that text as the inside of a JSON string. Pure.
+"""Rewrites a Lark grammar of raw text to match that text as the inside of a JSON string. Pure.
 
-Escapes are those that `json.dumps` writes. llguidance's lexer never goes back within a lexeme, and an escape would make
-it: so every character becomes a lexeme of its own, terminals become rules, and expressions rules' bodies. The language
-is that of the grammar's rules; a grammar that can't be rewritten is refused, never loosened.
+Escapes are those that `json.dumps` writes. llguidance's lexer never backtracks inside a lexeme, which escapes would
+need. So every character becomes a lexeme of its own, terminals become rules, and regular expressions become bodies of
+rules. The language is that of the grammar's rules; a grammar that can't be rewritten is refused, never loosened.
 """
 
 import ast
@@ -14,7 +14,7 @@ from inference.grammars.lark import literal
 
 _MOST_QUOTED = 40
 _LARGEST = 1 << 20
-"""Characters of a rewritten grammar: a set of one letter may become a hundred, and so much no decoder takes."""
+"""Most characters of a rewritten grammar. A set of one character may become a hundred, and the decoder has limits."""
 _SPECIAL = ['"', "\\", *map(chr, range(32))]
 _PLAIN_ONLY = r"[^\"\\\x00-\x1f]"
 _COMMON = {
@@ -25,7 +25,7 @@ _COMMON = {
     "SIGNED_NUMBER": r"[+-]?[0-9]+(?:\.[0-9]*)?", "UCASE_LETTER": r"[A-Z]", "WORD": r"[A-Za-z]+", "WS": r"[ \t\f\r\n]+",
     "WS_INLINE": r"[ \t]+",
 }  # fmt: skip
-"""What `%import common.…` brings."""
+"""The terminals of `%import common.…`."""
 _TOKEN = re.compile(
     r"""(?P<range>"(?:\\.|[^"\\])"\s*\.\.\s*"(?:\\.|[^"\\])")
     |(?P<string>"(?:\\.|[^"\\\n])*+(?:"i?|(?P<open_string>)))
@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     |(?P<terminal>(?<!\w)_?[A-Z][A-Z0-9_]*(?:\.[0-9]+(?=\s*:))?)""",
     re.VERBOSE,
 )
-"""What never closes is matched too, and refused: so no place is read twice, and reading is linear."""
+"""Tokens without an end are matched too, and refused, so that no character is read twice: reading is linear."""
 _ATOM = re.compile(
     r"""(?P<group>\(\?(?P<flags>[a-z]*(?:-[a-z]+)?):|\((?!\?))
     |(?P<close>\))
@@ -46,7 +46,7 @@ _ATOM = re.compile(
     |(?P<count>(?:\{[0-9]+(?:,[0-9]*)?\}|[*+?])\??)
     |(?P<or>\|)
     |(?P<never>[\^$]|\(\?)
-    |(?P<letter>.)""",
+    |(?P<character>.)""",
     re.VERBOSE | re.DOTALL,
 )
 
@@ -85,7 +85,7 @@ def _rewritten(match: re.Match[str]) -> str:
         names = [name.strip() for name in (match["names"] or match["name"]).split(",")]
         return "\n".join(f"{_as_rule(match['alias'] or name)}: {_common(name)}" for name in names)
     if match["string"]:
-        return _letters(ast.literal_eval(text.removesuffix("i")), flag="i" if text.endswith("i") else "")
+        return _literal_of(ast.literal_eval(text.removesuffix("i")), flag="i" if text.endswith("i") else "")
     if match["range"]:
         first, last = (re.escape(ast.literal_eval(part)) for part in re.split(r"(?<=\")\s*\.\.\s*(?=\")", text))
         return _set(f"[{first}-{last}]")
@@ -113,15 +113,15 @@ def _common(name: str) -> str:
     return _expression(_COMMON[name], dot_all=False)
 
 
-def _letters(text: str, flag: str = "") -> str:
+def _literal_of(text: str, flag: str = "") -> str:
     if not text:
         return '""'
-    return f"({' '.join(literal(_escaped(letter)) + (flag if letter.isalpha() else '') for letter in text)})"
+    return f"({' '.join(literal(_escaped(character)) + (flag if character.isalpha() else '') for character in text)})"
 
 
 def _expression(pattern: str, *, dot_all: bool) -> str:
     """A regular expression as the body of a rule."""
-    out, size, dots = list[str](), 0, [dot_all]  # whether a dot is a line break, too, by group
+    out, size, dots = list[str](), 0, [dot_all]  # for each open group, whether a dot matches line breaks
     for match in _ATOM.finditer(pattern):
         size += len(out[-1]) if out else 0
         if size > _LARGEST:
@@ -148,16 +148,16 @@ def _expression(pattern: str, *, dot_all: bool) -> str:
 
 @lru_cache(maxsize=256)
 def _set(atom: str, *, dot_all: bool = False) -> str:
-    """One character of a set: those that JSON writes plainly, and the escapes of the others."""
+    """One character of a set: those that need no escape, and the escapes of the others."""
     if re.match(r"\\[bBAzZG]", atom):
         raise _refuse(atom)
-    if atom.startswith(r"\p{L"):  # letters have no escapes
+    if atom.startswith(r"\p{L"):  # letters need no escape
         return f"/{atom}/"
     try:
         holds = re.compile(atom, re.DOTALL if dot_all else 0)
     except re.error:
         raise _refuse(atom) from None
-    escapes = [_escaped(letter) for letter in _SPECIAL if holds.fullmatch(letter)]
+    escapes = [_escaped(character) for character in _SPECIAL if holds.fullmatch(character)]
     if re.fullmatch(r"\\(?:[^\w\s]|[nrtfv0]|x..|u....)", atom) and escapes:
         return literal(escapes[0])
     inner = r"[\s\S]" if atom == "." and dot_all else r"[^\n]" if atom == "." else f"[{atom}]"
@@ -168,5 +168,5 @@ def _set(atom: str, *, dot_all: bool = False) -> str:
     return f"({plain} | /{'|'.join(map(re.escape, escapes))}/)"
 
 
-def _escaped(letter: str) -> str:
-    return json.dumps(letter, ensure_ascii=False)[1:-1]
+def _escaped(character: str) -> str:
+    return json.dumps(character, ensure_ascii=False)[1:-1]

@@ -1,4 +1,4 @@
-"""Lark text for llguidance, put together from parts. Pure: it imports no llguidance."""
+"""Builds Lark text for llguidance. Pure: it doesn't import llguidance."""
 
 import json
 import re
@@ -12,8 +12,8 @@ _GUIDANCE = {
     "key_separator": ": ",
     "json_allow_general_unicode_escapes": True,
 }
-"""White space is bounded, so that no schema lets a model pad for ever. Any character may be written as its escape: a
-model that has begun one would else be led to another character."""
+"""White space is bounded, so that no schema lets a model pad forever. Any character may be escaped: else a model that
+has begun an escape would be forced to another character."""
 ANY_TEXT = "(?s:.*)"
 
 
@@ -22,18 +22,18 @@ def literal(text: str) -> str:
 
 
 def regex(text: str) -> str:
-    """The text as the inside of a regular expression."""
+    """A regular expression that matches the text."""
     return _SPECIAL_IN_REGEX.sub(r"\\\1", text).replace("\n", r"\n")
 
 
 def without(texts: Iterable[str], within: str = f"/{ANY_TEXT}/") -> str:
-    """A terminal for what `within` matches and has none of the texts inside."""
+    """A terminal for what `within` matches and doesn't contain any of the texts."""
     inner = "|".join(map(regex, texts))
     return f"{within} & ~/{ANY_TEXT}(?:{inner}){ANY_TEXT}/" if inner else within
 
 
 def json_value(schema: Mapping[str, Any]) -> str:
-    """A JSON value that the schema describes, written as `json.dumps` writes it."""
+    """A JSON value of the schema, in the form of `json.dumps`."""
     return "%json " + json.dumps({**schema, "x-guidance": _GUIDANCE}, ensure_ascii=False)
 
 
@@ -42,10 +42,10 @@ def either(choices: Iterable[str]) -> str:
 
 
 class Grammar:
-    """Rules by name. Equal bodies are one rule."""
+    """The rules of a grammar. Rules with equal bodies are one rule."""
 
     def __init__(self, tokens: Mapping[str, int]) -> None:
-        """tokens: the special tokens, which no text contains, by their text."""
+        """tokens: ids of the special tokens, which no text contains, by their text."""
         self._tokens = tokens
         self._rules: dict[str, str] = {}
         self._names: dict[str, str] = {}
@@ -62,18 +62,18 @@ class Grammar:
     def terminal(self, body: str) -> str:
         return self._add("T", body)
 
-    def _add(self, letter: str, body: str) -> str:
+    def _add(self, prefix: str, body: str) -> str:
         name = self._names.get(body)
         if name is None:
-            name = self._names[body] = f"{letter}{len(self._names)}"
+            name = self._names[body] = f"{prefix}{len(self._names)}"
             self._rules[name] = body
         return name
 
     def is_token(self, text: str) -> bool:
         return text in self._tokens
 
-    def mark(self, text: str) -> str:
-        """Markup: special tokens by their ids, the rest letter by letter."""
+    def markup(self, text: str) -> str:
+        """Markup: special tokens by their ids, the rest as text."""
         if not text:
             return ""
         found = sorted((token for token in self._tokens if token in text), key=len, reverse=True)
@@ -93,14 +93,14 @@ class Grammar:
         return self.closed(f"/{ANY_TEXT}/", marker, others)
 
     def closed(self, inner: str, close: str, others: Sequence[str] = ()) -> str:
-        """What the terminal `inner` matches, and then `close`; the text has no `close` before, and none of the others.
+        """What the terminal `inner` matches, and then `close`; the text before contains neither `close` nor the others.
 
-        An other that is a part of `close` stands nowhere but there.
+        One of the others that is a part of `close` occurs only there.
         """
         others = [other for other in others if not self.is_token(other)]
         if self.is_token(close):
-            return f"{self.terminal(without(others, inner))} {self.mark(close)}"
-        # A lexeme is as long as can be, so text and its end must be one, and a lazy one.
+            return f"{self.terminal(without(others, inner))} {self.markup(close)}"
+        # Lexemes are as long as possible, so text and its end must be one lexeme, and a lazy one.
         body = f"({inner}) {literal(close)}"
         for text in (close, *(other for other in others if other in close and other != close)):
             behind = len(close) - close.index(text) - len(text)

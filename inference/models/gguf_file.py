@@ -1,4 +1,4 @@
-"""Opens GGUF files with the package of llama.cpp's authors, and refuses in one sentence what can't be read."""
+"""Opens GGUF files with the package of llama.cpp's authors. Files that can't be read are refused in one sentence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 class GgufFile:
-    """A file whose header is whole. Tensors are mapped into memory and read when they are used."""
+    """A GGUF file with a valid header. Tensors are mapped into memory, and read when they are used."""
 
     def __init__(self, path: Path) -> None:
-        """Raises ModelError."""
+        """Open a file. Raises ModelError."""
         from gguf import GGUFReader
 
         if not path.is_file():
@@ -30,6 +30,6 @@ class GgufFile:
         self.tensors: dict[str, ReaderTensor] = {tensor.name: tensor for tensor in self._reader.tensors}
 
     def value(self, key: str) -> Any:
-        """What the metadata say under this key: a number, a text, or a list of them; None for nothing."""
+        """The metadata value of this key: a number, a text, or a list of them; None if there is none."""
         field = self._reader.get_field(key)
         return None if field is None else field.contents()

@@ -1,6 +1,6 @@
-"""Writes the tokenizer that a GGUF file carries as the files that transformers reads.
+"""Writes the tokenizer of a GGUF file as the files that transformers reads.
 
-Only byte-level BPE: its vocabulary, merges and special tokens stand in the file, its pre-tokenizer only by name.
+Byte-level BPE only. The file has its vocabulary, merges and special tokens, but its pre-tokenizer only by name.
 """
 
 import json
@@ -95,7 +95,7 @@ def _special(file: GgufFile, name: str, tokens: list[str]) -> str | None:
 
 
 def _end_ids(file: GgufFile, tokens: list[str]) -> list[int]:
-    """Every token that ends a turn: the file's own, and the end markers that the template's family uses."""
+    """The tokens that end a turn: those that the file names, and the usual end markers."""
     numbers = {_special_id(file, "eos"), _special_id(file, "eot")} - {None}
     markers = ("<|im_end|>", "<|eot_id|>", "<|end_of_text|>", "<|endoftext|>")
     numbers |= {tokens.index(marker) for marker in markers if marker in tokens}

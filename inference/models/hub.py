@@ -1,7 +1,7 @@
-"""Downloads a model from the Hugging Face hub, taking only what mlx-lm reads and no code.
+"""Downloads a model from the Hugging Face hub: only the files that mlx-lm reads, and no code.
 
-huggingface-hub's own snapshot_download begins a file anew when it was interrupted. Here a file's bytes stay in
-`<name>.part` and the next attempt asks for the rest, so that ten minutes of a large file are not lost.
+After an interruption huggingface-hub's snapshot_download begins a file anew. Here its bytes stay in `<name>.part` and
+the next attempt requests the rest, so that ten minutes of a large file are not lost.
 """
 
 import fnmatch
@@ -21,7 +21,7 @@ _PATTERNS = ("*.json", "model*.safetensors", "tokenizer.model", "*.tiktoken", "*
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A repository at one commit: the files worth having, with their sizes and, for large ones, their SHA-256."""
+    """A repository at one commit: the files to download, with their sizes and, for large ones, their SHA-256."""
 
     repo_id: str
     commit: str
@@ -33,7 +33,7 @@ class Snapshot:
 
 
 def find_snapshot(repo_id: str, *, revision: str | None, endpoint: str | None) -> Snapshot:
-    """What a branch, tag or commit holds now; the default branch without one. Raises ModelError."""
+    """The files of a branch, tag or commit; of the default branch without one. Raises ModelError."""
     from huggingface_hub import HfApi
 
     with _in_one_sentence(repo_id, revision):
@@ -54,7 +54,7 @@ def find_snapshot(repo_id: str, *, revision: str | None, endpoint: str | None) -
 
 
 def download_snapshot(snapshot: Snapshot, directory: Path, *, endpoint: str | None, progress: Progress) -> None:
-    """Fill `directory`, going on from what an interrupted attempt at the same commit left. Raises ModelError."""
+    """Download into `directory`, continuing an interrupted attempt at the same commit. Raises ModelError."""
     missing, free = snapshot.size - directory_bytes(directory), shutil.disk_usage(directory).free
     if missing > free:
         raise ModelError(f"The disk has {free / 1e9:.1f} GB free, and the download needs {missing / 1e9:.1f} GB more.")
@@ -101,7 +101,7 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def _in_one_sentence(repo_id: str, revision: str | None) -> Iterator[None]:
-    """Turn what huggingface-hub and the network raise into a ModelError."""
+    """Turn errors of huggingface-hub and of the network into ModelErrors."""
     from huggingface_hub import errors
 
     try:

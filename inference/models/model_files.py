@@ -1,6 +1,6 @@
-"""What the files of an MLX directory say of its chat template and its special tokens. Standard library only.
+"""Reads the chat template and the special tokens of an MLX directory. Standard library only.
 
-Web processes and commands read this without a model library.
+Web processes and commands use it, without a model library.
 """
 
 import json
@@ -11,12 +11,12 @@ from inference.dialects import Dialect, detect
 
 
 def read_dialect(directory: Path) -> Dialect:
-    """How the model calls tools and thinks, by its template and its tokens; files that can't be read say nothing."""
+    """The dialect of the model by its template and its tokens; files that can't be read are ignored."""
     return detect(chat_template(directory), added_tokens(directory))
 
 
 def chat_template(directory: Path) -> str:
-    """The template for conversations with tools, where there are several; "" for a model without one."""
+    """The chat template, of several the one for tools; "" for a model without one."""
     for name in ("chat_template.jinja", "chat_template.json", "tokenizer_config.json"):
         file = directory / name
         try:
@@ -30,17 +30,17 @@ def chat_template(directory: Path) -> str:
 
 
 def added_tokens(directory: Path) -> dict[str, int]:
-    """The tokens outside the vocabulary proper, by their text."""
+    """The ids of the tokens that were added to the vocabulary, by their text."""
     return {token["content"]: token["id"] for token in _added(directory)}
 
 
 def special_tokens(directory: Path) -> dict[str, int]:
-    """The tokens that stand in no text, by how they are written."""
+    """The ids of the tokens that are not text, by how they are written."""
     return {token["content"]: token["id"] for token in _added(directory) if token.get("special")}
 
 
 def _tool_template(value: Any) -> str:
-    """A template, or the one of a list of named ones that is for tools."""
+    """The template, or the one for tools from a list of named ones."""
     if isinstance(value, list):
         named = {entry["name"]: entry["template"] for entry in value if isinstance(entry, dict)}
         value = named.get("tool_use") or named.get("default")

@@ -1,8 +1,8 @@
-"""The models on this machine: `<data dir>/models/<name>/`, each an MLX directory with a manifest of ours beside it.
+"""The models on this machine: `<data dir>/models/<name>/`, each an MLX directory with our manifest.
 
-A model is listed when its directory holds a manifest, and a directory gets its name only when it is whole: work in
-progress lies under `models/.partial/`, so an interrupted pull leaves nothing half listed. Standard library only: web
-processes and commands read this without a model library.
+A model is listed when its directory contains a manifest, and a directory gets its name only when it is complete: work
+in progress is under `models/.partial/`, so an interrupted pull never lists half a model. Standard library only: web
+processes and commands use it without a model library.
 """
 
 import contextlib
@@ -28,11 +28,11 @@ _DIGESTED = ("*.safetensors", "config.json", "tokenizer*", "chat_template*", "sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEntry:
-    """One model as its manifest describes it, with where it lies and the aliases that lead to it."""
+    """One model as its manifest describes it, with its path and its aliases."""
 
     name: str
     source: str
-    """Where it came from, for people: "pypi:…", "hub:…", "directory:…", "gguf:…"."""
+    """Its origin, for people: "pypi:…", "hub:…", "directory:…", "gguf:…"."""
     digest: str
     """"sha256:…" over weights, configuration, tokenizer and template."""
     context_length: int
@@ -53,13 +53,13 @@ class ModelEntry:
 
 
 class Registry:
-    """The models under one data directory. Every write is atomic and takes a lock that other processes respect."""
+    """The models under one data directory. Every write is atomic and takes a lock across processes."""
 
     def __init__(self, data_dir: Path | str) -> None:
         self.models_dir = Path(data_dir) / "models"
 
     def list_models(self) -> list[ModelEntry]:
-        """All models by name. A damaged manifest hides its model and nothing else."""
+        """All models, sorted by name. A model with a damaged manifest is not listed."""
         aliases = self._aliases()
         found = (self._entry(path, aliases) for path in sorted(self.models_dir.glob(f"*/{MANIFEST}")))
         return [entry for entry in found if entry is not None]
@@ -75,7 +75,7 @@ class Registry:
         return entry
 
     def add_alias(self, alias: str, name: str) -> ModelEntry:
-        """Let clients ask for a model by one more name; an alias that exists moves. Raises ModelError."""
+        """Give a model one more name; an existing alias moves. Raises ModelError."""
         if not _ALIAS.fullmatch(alias):
             raise ModelError(
                 f"{alias!r} can't be an alias: letters, digits and . _ - : / only, a letter or digit first."
@@ -95,18 +95,18 @@ class Registry:
             self._write_aliases(aliases)
 
     def remove_model(self, name: str) -> ModelEntry:
-        """Remove a model's files and its aliases. A worker that serves it keeps what it has loaded."""
+        """Remove a model's files and its aliases. A worker that has loaded it continues to serve it."""
         with self.locked():
             entry = self.get_model(name)
-            (entry.path / MANIFEST).unlink()  # unlisted first, whatever happens to the rest
+            (entry.path / MANIFEST).unlink()  # first, so that it is not listed even if the rest fails
             self._write_aliases({alias: of for alias, of in self._aliases().items() if of != entry.name})
         shutil.rmtree(entry.path, ignore_errors=True)
         return entry
 
-    # What the downloads use.
+    # For downloads.
 
     def partial_dir(self, key: str) -> Path:
-        """Where work in progress for `key` lies; it may hold what an interrupted attempt left."""
+        """The directory of work in progress for `key`, perhaps with files of an interrupted attempt."""
         path = self.models_dir / ".partial" / re.sub(r"[^A-Za-z0-9._-]+", "--", key)
         path.mkdir(parents=True, exist_ok=True)
         return path
@@ -121,13 +121,13 @@ class Registry:
             raise ModelError(f"There is a model {name!r} already; remove it or give the new one another name.")
 
     def install(self, directory: Path, entry: ModelEntry, *, aliases: tuple[str, ...] = ()) -> ModelEntry:
-        """Give a whole, verified directory its place and its manifest. It is listed from then on, not before."""
+        """Move a complete, verified directory to its place, with its manifest. From then on it is listed."""
         with self.locked():
             self.check_free(entry.name)
             manifest = {key: value for key, value in entry.as_dict().items() if key not in ("path", "aliases")}
             write_json(directory / MANIFEST, manifest)
             target = self.models_dir / entry.name
-            if target.exists():  # without a manifest: the remains of a removal
+            if target.exists():  # without a manifest: left by a removal
                 shutil.rmtree(target)
             directory.rename(target)
             free = {alias: entry.name for alias in aliases if not (self.models_dir / alias / MANIFEST).exists()}
@@ -136,7 +136,7 @@ class Registry:
 
     @contextlib.contextmanager
     def locked(self, key: str = "registry") -> Iterator[None]:
-        """Only one process or thread is inside for one key. Not reentrant."""
+        """Lock a key across threads and processes. Not reentrant."""
         locks = self.models_dir / ".locks"
         locks.mkdir(parents=True, exist_ok=True)
         with (locks / re.sub(r"[^A-Za-z0-9._-]+", "--", key)).open("w") as file:
@@ -160,7 +160,7 @@ class Registry:
 
 
 def digest_directory(directory: Path) -> str:
-    """Names everything that decides what a model says: weights, configuration, tokenizer and template."""
+    """Digest of everything that determines a model's answers: weights, configuration, tokenizer and template."""
     files = sorted({path for pattern in _DIGESTED for path in directory.glob(pattern) if path.is_file()})
     whole = hashlib.sha256()
     for path in files:
@@ -175,7 +175,7 @@ def now() -> str:
 
 
 def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace a file at once: a reader sees the old text or the new one."""
+    """Replace a file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

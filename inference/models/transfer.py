@@ -1,4 +1,4 @@
-"""Progress for work done by somebody else's code: watched from outside, by the bytes that lie in a directory."""
+"""Progress of work done by other code, measured by the size of its directory."""
 
 import contextlib
 import threading
@@ -11,7 +11,7 @@ _INTERVAL = 0.25
 
 
 def directory_bytes(directory: Path) -> int:
-    """The size of all files below; files that vanish meanwhile count as nothing."""
+    """The size of all files below; files that vanish meanwhile are not counted."""
     total = 0
     for path in directory.rglob("*"):
         with contextlib.suppress(OSError):
@@ -21,7 +21,7 @@ def directory_bytes(directory: Path) -> int:
 
 @contextlib.contextmanager
 def watched(stage: str, directory: Path, expected: int, progress: Progress) -> Iterator[None]:
-    """Report `stage` while the block runs, as `directory` grows to `expected` bytes; 1.0 when it ends well."""
+    """Report the progress of `stage` while the block runs, as `directory` grows to `expected` bytes; 1.0 on success."""
     ended = threading.Event()
 
     def watch() -> None:

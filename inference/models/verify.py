@@ -1,7 +1,7 @@
-"""Tells, without loading it, whether a directory is a model that the engine can serve, and what it is.
+"""Checks, without loading it, whether a directory is a model that the engine can serve.
 
-Every refusal is one ModelError with one sentence. Standard library only: no model library is imported, mlx-lm's list of
-architectures is read from its files.
+Every refusal is a ModelError with one sentence. Standard library only: no model library is imported, and mlx-lm's list
+of architectures is read from its files.
 """
 
 import ast
@@ -19,7 +19,7 @@ _DTYPES = {"F32": "fp32", "F16": "fp16", "BF16": "bf16"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFacts:
-    """What the files say of the model."""
+    """The facts of a model that are in its files."""
 
     context_length: int
     vocab_size: int
@@ -30,7 +30,7 @@ class ModelFacts:
 
 
 def verify_loadable(directory: Path) -> ModelFacts:
-    """The facts of a model that can be loaded, as far as its files tell. Raises ModelError."""
+    """The facts of a model that can be loaded, as far as its files show. Raises ModelError."""
     if not directory.is_dir():
         raise ModelError(f"There is no directory {directory}.")
     config = _json(directory, "config.json", required=True)
@@ -77,7 +77,7 @@ def _remapping(package: Path) -> dict[str, str]:
 
 
 def _check_weights(directory: Path) -> set[str]:
-    """The kinds of numbers in the weights, after checking that every file of them is there and whole."""
+    """The types of the weights, after checking that every file of weights is complete."""
     files = sorted(directory.glob("model*.safetensors"))
     index = _json(directory, "model.safetensors.index.json").get("weight_map", {})
     missing = sorted({name for name in index.values() if not (directory / name).is_file()})

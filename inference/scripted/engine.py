@@ -32,12 +32,12 @@ from inference.types import (
 
 log = logging.getLogger(__name__)
 
-_NOT_SAID = "The answer that is to be continued is not what the script says."
+_DIVERGED = "The answer that is to be continued is not what the script says."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedOptions:
-    """batch_size: slots; token_seconds: how long a step takes, 0 for as fast as it goes; context_length: in tokens."""
+    """batch_size: slots; token_seconds: duration of a step, 0 for as fast as possible; context_length: in tokens."""
 
     batch_size: int = 32
     token_seconds: float = 0.0
@@ -53,7 +53,7 @@ class _Sequence:
         if request.thinking is not None:
             self.steps = limited(self.steps, request.thinking, token_bytes)
         if request.constraint is not None:
-            self.steps = _bent(self.steps, request.constraint)
+            self.steps = _following(self.steps, request.constraint)
         self.slow = script.slow
         self.position = len(request.generated)
         self.left = max(0, limit - self.position)
@@ -64,11 +64,11 @@ class _Sequence:
         self._skip(request.generated)
 
     def _skip(self, generated: tuple[int, ...]) -> None:
-        """Go to the state after these tokens; a script that doesn't begin with them fails."""
+        """Advance to the state after these tokens; a script that doesn't begin with them fails."""
         for token in generated:
             step = next(self.steps, None)
             if step != token:
-                self.steps = iter([step if isinstance(step, Fail) else Fail(_NOT_SAID)])
+                self.steps = iter([step if isinstance(step, Fail) else Fail(_DIVERGED)])
                 return
             self.stop.add(self.text.decode(token_bytes(token)))
 
@@ -79,7 +79,7 @@ class _Sequence:
     def step(self, now: float) -> Chunk:
         self.due = now + self.slow
         finish = self.ended
-        if finish is not None:  # before it began: what is continued was at its end
+        if finish is not None:  # a resumed answer that had ended before
             return self.end(finish)
         step = next(self.steps, None)
         if step is None:
@@ -104,21 +104,21 @@ class _Sequence:
         logprobs: tuple[TokenLogprob, ...] = (),
         error: str = "",
     ) -> Chunk:
-        """The last chunk, with the text that was held back as a possible stop string."""
+        """The final chunk, with the text that was held back as a possible stop string."""
         text += self.stop.flush()
         return Chunk(request_id=self.id, text=text, tokens=tokens, logprobs=logprobs, finish=finish, error=error)
 
 
 def _logprob(position: int, token: int, count: int) -> TokenLogprob:
-    """Made up from the token and its place in the answer: -0.125 to -0.5, and then letters, each less likely."""
+    """Invented from the token and its position: -0.125 to -0.5, followed by letters, each less likely."""
     spelt, logprob = token_bytes(token), -0.125 * (1 + position % 4)
     letters = [bytes((byte,)) for byte in b"abcdefghijklmnopqrstu" if bytes((byte,)) != spelt]
     others = ((letter, logprob - 3.0 - 0.5 * rank) for rank, letter in enumerate(letters))
     return TokenLogprob(token=spelt, logprob=logprob, top=((spelt, logprob), *others)[:count])
 
 
-def _bent(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[int | Fail]:
-    """The script as the constraint allows it. Only here llguidance is needed."""
+def _following(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[int | Fail]:
+    """The script as the constraint allows it. Only this function needs llguidance."""
     from inference.constraints.matching import byte_vocabulary
     from inference.scripted.constraint import constrained
 
@@ -130,10 +130,9 @@ def _bent(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[int |
 
 
 class ScriptedEngine:
-    """An Engine. It honours `stop`, `constraint`, `thinking` and `top_logprobs`, and samples nothing: its script says
-    every token.
+    """An Engine. It honours `stop`, `constraint`, `thinking` and `top_logprobs`; nothing is sampled.
 
-    The prefix cache is not played: `cached_tokens` is always 0.
+    There is no prefix cache: `cached_tokens` is always 0.
     """
 
     def __init__(self, *, sink: Sink, name: str = "scripted", options: ScriptedOptions | None = None) -> None:
@@ -203,7 +202,7 @@ class ScriptedEngine:
             self._scheduler.wait(self._pause(next_step))
 
     def _pause(self, next_step: float) -> float | None:
-        """Seconds until a sequence can step; None when there is none and only a request can bring work."""
+        """Seconds until a sequence can step; None if there is no sequence."""
         load = self._scheduler.load()
         if load.waiting and load.running < load.slots:
             return 0.0  # a slot became free in this very step
@@ -220,7 +219,7 @@ class ScriptedEngine:
 
     def _admit(self, next_step: float) -> list[Chunk]:
         chunks: list[Chunk] = []
-        # Whoever comes while a step is under way is in the next one, and has its token at that one's end.
+        # A request that arrives during a step joins the next one, and has its token at the end of that.
         first_step_ends = max(time.monotonic(), next_step) + self.options.token_seconds
         for request in self._scheduler.admit():
             room = self.options.context_length - len(request.prompt)
@@ -246,5 +245,5 @@ class ScriptedEngine:
             return
         try:
             self._sink(chunks)
-        except Exception:  # the engine outlives a fault of its caller
+        except Exception:  # an error of the caller does not end the engine
             log.exception("the engine's sink raised; its chunks are lost")

@@ -1,19 +1,19 @@
-"""What the scripted engine answers: the directives a user message may hold. Pure, standard library only.
+"""The directives of user messages that the scripted engine follows. Pure, standard library only.
 
-Without directives the answer is `You said: <the last user message>`. Directives stand in the last user message, in
-double brackets; they run from left to right, and with any of the first six the rest of the message is not echoed. A
-tool's output is such a message, too:
+Without directives the answer is `You said: <the last user message>`. Directives are in the last user message, in double
+brackets; they run from left to right, and with any of the first six the rest of the message is not echoed. The output
+of a tool is such a message, too:
 
 | directive             | effect                                                                                |
 |-----------------------|---------------------------------------------------------------------------------------|
 | `[[say: text]]`       | answers with this text                                                                |
 | `[[think: text]]`     | thinks this, before the rest of the answer                                            |
 | `[[call: name {…}]]`  | calls the tool with these arguments, a JSON object; `{"input": "…"}` for a custom one |
-| `[[tokens: 500]]`     | emits exactly so many tokens, "1 2 3 …", one number a token                           |
+| `[[tokens: 500]]`     | emits exactly this many tokens, "1 2 3 …", one number per token                       |
 | `[[show-prompt]]`     | answers with the whole rendered prompt, markers included: what the model sees         |
 | `[[fail: sentence]]`  | ends here with finish "error" and this sentence (alone: before any token)      |
-| `[[slow: 0.05]]`      | every token of this answer takes at least so many seconds                             |
-| `[[wait: 0.5]]`       | the first token comes so many seconds after the start                                 |
+| `[[slow: 0.05]]`      | every token of this answer takes at least this many seconds                           |
+| `[[wait: 0.5]]`       | the first token comes this many seconds after the start                               |
 
 A directive with an argument it can't read ends in finish "error" with a sentence that says so. Anything else in double
 brackets is text.
@@ -32,21 +32,21 @@ _DIRECTIVE = re.compile(r"\[\[(say|think|call|tokens|show-prompt|fail|slow|wait)
 
 @dataclass(frozen=True, slots=True)
 class Fail:
-    """The step that ends a script in an error."""
+    """A step that ends a script with an error."""
 
     error: str
 
 
 @dataclass(slots=True)
 class Script:
-    """One answer: its steps, lazily, and its pace in seconds."""
+    """One answer: its steps, and its pace in seconds."""
 
     parts: list[tuple[int, ...] | range | Fail] = field(default_factory=list)
     slow: float = 0.0
     wait: float = 0.0
 
     def steps(self) -> Iterator[int | Fail]:
-        """Token ids, ended by the first Fail if there is one."""
+        """Token ids, up to the first Fail if there is one. Lazy."""
         for part in self.parts:
             if isinstance(part, Fail):
                 yield part

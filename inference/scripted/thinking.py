@@ -1,4 +1,4 @@
-"""Cuts a script's thinking where its limit is. Pure, standard library only."""
+"""Ends a script's thinking at its limit. Pure, standard library only."""
 
 from collections.abc import Callable, Iterator
 
@@ -8,7 +8,7 @@ from inference.types import ThinkingLimit
 
 
 def limited(steps: Iterator[int | Fail], limit: ThinkingLimit, spell: Callable[[int], bytes]) -> Iterator[int | Fail]:
-    """A script whose thinking is cut where its limit is: what it would have thought after that is left out."""
+    """The steps of a script without its thinking beyond the limit."""
     watch, end = ThinkingWatch(limit, spell), limit.end.encode()
     for step in steps:
         if isinstance(step, Fail):

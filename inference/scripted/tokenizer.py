@@ -4,7 +4,7 @@ A token is, in this order of preference: one of the two ChatML markers; up to ei
 signs with at most one space before them (so "Hello world" is two tokens, and a word of more than eight letters is
 split after each eighth); a single byte of anything else, so an emoji is four tokens and a Japanese character three.
 Ids are a pure function of the text: the same in every process, within 63 bits, and decoding gives back every byte.
-A marker written by a user is text: only `render` makes markers.
+A marker that a user writes is text: only `render` makes markers.
 """
 
 import json
@@ -30,16 +30,16 @@ def encode(text: str) -> tuple[int, ...]:
 
 
 def token_bytes(token: int) -> bytes:
-    """The bytes one id stands for."""
+    """The bytes of a token."""
     if token < IM_START:
         return bytes((token,))
     if token < _FIRST_PIECE:
         return _MARKERS[token]
-    rest, letters = token - _FIRST_PIECE, bytearray()
+    rest, characters = token - _FIRST_PIECE, bytearray()
     while rest:
         rest, digit = divmod(rest - 1, 95)
-        letters.append(32 + digit)
-    return bytes(letters)
+        characters.append(32 + digit)
+    return bytes(characters)
 
 
 def decode(tokens: Iterable[int]) -> str:
@@ -50,7 +50,7 @@ def decode(tokens: Iterable[int]) -> str:
 def _piece_id(piece: bytes) -> int:
     if len(piece) == 1 and not 33 <= piece[0] <= 126:
         return piece[0]
-    number = 0  # bijective base 95, first letter least: every piece has its own number, 1 at least
+    number = 0  # bijective base 95, first character least significant: every piece has its own number, at least 1
     for byte in reversed(piece):
         number = number * 95 + byte - 31
     return _FIRST_PIECE + number
@@ -59,8 +59,8 @@ def _piece_id(piece: bytes) -> int:
 class ScriptedTokenizer:
     """A ChatTokenizer that renders plain ChatML; it adds no system prompt of its own.
 
-    Its template writes the arguments that it is given, as JSON, into a message of their own at the start. It knows no
-    tools: they are shown, and called, in Hermes' form. It thinks between `<think>` and `</think>`.
+    Its template writes its arguments as JSON into a message at the start. It takes no tools: they are shown, and
+    called, in Hermes' form. It thinks between `<think>` and `</think>`.
     """
 
     longest_token = 9
@@ -92,7 +92,7 @@ class ScriptedTokenizer:
 
 
 def last_user_text(prompt: tuple[int, ...]) -> str:
-    """What the user said last in a rendered prompt, "" when no user spoke."""
+    """The last user message of a rendered prompt; "" if there is none."""
     starts = [i for i, token in enumerate(prompt) if token == IM_START]
     for start in reversed(starts):
         stop = next((i for i in range(start, len(prompt)) if prompt[i] == IM_END), len(prompt))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inference.constraints.matching import END, Vocabulary, byte_tokenizer, constraint_error
 from inference.engine.model_loading import load_vocabulary
-from inference.scripted.engine import _bent
+from inference.scripted.engine import _following
 from inference.scripted.script import Fail, Script
 from inference.scripted.tokenizer import decode, encode
 from inference.types import Constraint
@@ -58,11 +58,11 @@ def test_any_walk_through_a_schema_is_valid(schema: Any, seed: int, closing: flo
 
 @settings(max_examples=30)
 @given(schema=schemas(), say=st.text(max_size=30))
-def test_a_script_bent_to_a_schema_is_valid_and_ends(schema: Any, say: str) -> None:
+def test_a_script_following_to_a_schema_is_valid_and_ends(schema: Any, say: str) -> None:
     """Whatever the script says, by the same steps each time."""
     script = Script(parts=[encode(say)])
-    tokens = list(_bent(script.steps(), of(schema)))
-    assert tokens == list(_bent(script.steps(), of(schema)))
+    tokens = list(_following(script.steps(), of(schema)))
+    assert tokens == list(_following(script.steps(), of(schema)))
     assert not any(isinstance(token, Fail) for token in tokens)
     validate(decode(token for token in tokens if isinstance(token, int)), schema)
     assert len(tokens) < 4000
@@ -80,7 +80,7 @@ def test_a_script_bent_to_a_schema_is_valid_and_ends(schema: Any, say: str) -> N
     ],
 )  # fmt: skip
 def test_a_script_is_followed_as_far_as_it_fits(schema: Any, said: str, written: str) -> None:
-    tokens = [token for token in _bent(Script(parts=[encode(said)]).steps(), of(schema)) if isinstance(token, int)]
+    tokens = [token for token in _following(Script(parts=[encode(said)]).steps(), of(schema)) if isinstance(token, int)]
     assert decode(tokens) == written
 
 

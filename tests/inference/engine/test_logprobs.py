@@ -163,12 +163,15 @@ def test_whatever_the_numbers_are_what_comes_out_is_finite_and_in_order(data: st
     """Equals, forbidden tokens, and a model whose numbers overflowed."""
     import mlx.core as mx
 
-    from inference.engine.logprobs import Asked, score
+    from inference.engine.logprobs import LogprobQuery, score
 
     rows = data.draw(st.lists(st.lists(values, min_size=size, max_size=size), min_size=1, max_size=3))
     asked = [(row, data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, 20))) for row in rows]
     scores = score(
-        [Asked(logprobs=mx.array(row, dtype=mx.float32), token=token, count=count) for row, token, count in asked]
+        [
+            LogprobQuery(logprobs=mx.array(row, dtype=mx.float32), token=token, count=count)
+            for row, token, count in asked
+        ]
     )
     for (row, token, count), (chosen, top) in zip(asked, scores, strict=True):
         possible = [max(value, -9999.0) for value in row if math.isfinite(value)]
