@@ -12,8 +12,9 @@ from tests.live.launch import SHAPES, Launch
 from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
-AT_ONCE = 60
-JOBS, QUEUE, SLOTS = 10, 12, 2
+AT_ONCE = 40
+JOBS, JOBS_PER_KEY, QUEUE, SLOTS = 10, 6, 12, 2
+ENTRIES, BYTES = 8, 40_000
 SLOW = "[[tokens: 200]][[slow: 0.5]]"
 
 
@@ -73,3 +74,76 @@ def test_foreground_requests_at_once(crowded: LiveServer) -> None:
         assert statuses == {200: share, 429: AT_ONCE - share}
     else:
         assert statuses == {200: room, 503: AT_ONCE - room}
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def narrow(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
+    """A server that stores little, and of which no key has all jobs."""
+    with launch(
+        request.param,
+        RESPONSES_BACKGROUND_MAX_JOBS=str(2 * AT_ONCE),
+        RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY=str(JOBS_PER_KEY),
+        RESPONSES_STORE_MAX_ENTRIES=str(ENTRIES),
+        RESPONSES_STORE_MAX_BYTES=str(BYTES),
+    ) as server:
+        server.key = server.key or server.make_key("crowd")
+        yield server
+
+
+def test_background_jobs_of_a_key_at_once(narrow: LiveServer) -> None:
+    """A key has as many jobs as it may and no more, and another key has its own."""
+    other = narrow.make_key("other")
+    together = threading.Barrier(AT_ONCE)
+    accepted: list[tuple[str, str]] = []
+
+    def create(number: int) -> int:
+        key = other if number % 2 else narrow.key
+        with narrow.http(web=number % narrow.web, key=key) as http:
+            together.wait()
+            answer = http.post("/responses", json={"model": MODEL, "input": SLOW, "background": True})
+        if answer.status_code == 200:
+            accepted.append((key, answer.json()["id"]))
+        return answer.status_code
+
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        statuses = Counter(threads.map(create, range(AT_ONCE)))
+    for key, response_id in accepted:
+        with narrow.http(key=key) as http:
+            http.post(f"/responses/{response_id}/cancel")
+    assert Counter(key for key, _ in accepted) == {narrow.key: JOBS_PER_KEY, other: JOBS_PER_KEY}
+    assert statuses == {200: 2 * JOBS_PER_KEY, 429: AT_ONCE - 2 * JOBS_PER_KEY}
+
+
+@pytest.mark.parametrize("size", [10, 5_000])
+def test_stored_responses_at_once(narrow: LiveServer, size: int) -> None:
+    """The store never has more entries or bytes than it may, and is full at the end: of entries when they are small, of
+    bytes when they are large.
+    """
+    assert eventually(lambda: active(narrow) == 0)
+    done = threading.Event()
+    seen: list[tuple[int, int]] = []
+
+    def watch() -> None:
+        while not done.is_set():
+            store = status(narrow)["store"]
+            seen.append((store["entries"], store["bytes"]))
+
+    def create(number: int) -> int:
+        with narrow.http(web=number % narrow.web) as http:
+            return http.post("/responses", json={"model": MODEL, "input": "a" * size}).status_code
+
+    with ThreadPoolExecutor(AT_ONCE + 1) as threads:
+        watching = threads.submit(watch)
+        statuses = Counter(threads.map(create, range(AT_ONCE)))
+        done.set()
+        watching.result()
+    assert statuses[200] > ENTRIES
+    assert statuses.keys() <= {200, 429}
+    assert max(entries for entries, _ in seen) <= ENTRIES
+    # The figure has those that run, too, which may take as much again.
+    assert max(octets for _, octets in seen) <= 2 * BYTES
+    assert eventually(lambda: active(narrow) == 0)
+    store = status(narrow)["store"]
+    assert store["entries"] <= ENTRIES
+    assert store["bytes"] <= BYTES
+    assert store["entries"] == ENTRIES or store["bytes"] * (1 + 1 / store["entries"]) > BYTES
