@@ -1,6 +1,6 @@
 """From engine output to wire events and to the stored object, and their framing. Pure: no Django, no clock, no I/O."""
 
-from responses_api.streaming.answer_writer import AnswerWriter
+from responses_api.streaming.answer import Answer
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.compaction import CompactionBuilder
 from responses_api.streaming.events import EncodedEvent, Event, IncompleteReason, Outcome
@@ -10,7 +10,7 @@ from responses_api.streaming.sse import DONE, PING, encode, encode_event, frame
 __all__ = [
     "DONE",
     "PING",
-    "AnswerWriter",
+    "Answer",
     "CompactionBuilder",
     "EncodedEvent",
     "Event",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import orjson
 
 from responses_api.protocol.objects import Response, ResponseError
 from responses_api.streaming.builder import CANCELLED, ResponseBuilder
 from responses_api.streaming.events import EncodedEvent, Event
+from responses_api.streaming.replay import replay
 
 DELTAS = (
     "response.output_text.delta",
@@ -47,59 +47,42 @@ def terminal_events(response: Response, *, sequence_number: int) -> list[Event]:
 
 
 class SeenStream:
-    """As much of a stream as is needed to end it: the items that are done, and the text of the one that is open."""
+    """As much of a stream as is needed to end it: the items that are done, and the events of the one that is open.
+
+    Few streams come to need it, so events stay the text that they came as.
+    """
 
     def __init__(self) -> None:
         self._count = 0
-        self._created: Response | None = None
-        self._output: list[dict[str, Any]] = []
-        self._open: dict[str, Any] | None = None
-        self._deltas: list[str] = []
-        self._with_logprobs: list[str] = []
-        """The events, as text, which takes a tenth of the memory."""
+        self._created = ""
+        self._done: list[str] = []
+        self._open: list[str] = []
 
     @property
     def has_begun(self) -> bool:
         """Whether there is a stream that can be ended."""
-        return self._created is not None
+        return bool(self._created)
 
     def see(self, events: Sequence[EncodedEvent]) -> None:
         """Take note of the next events."""
         self._count += len(events)
         for kind, text in events:
             if kind in DELTAS:
-                event = orjson.loads(text)
-                self._deltas.append(event["delta"])
-                if event.get("logprobs"):
-                    self._with_logprobs.append(text)
+                self._open.append(text)
             elif kind == "response.created":
-                self._created = orjson.loads(text)["response"]
+                self._created = text
             elif kind == "response.output_item.added":
-                self._open, self._deltas, self._with_logprobs = orjson.loads(text)["item"], [], []
+                self._open = [text]
             elif kind == "response.output_item.done":
-                self._output.append(orjson.loads(text)["item"])
-                self._open = None
+                self._done.append(text)
+                self._open = []
 
     def failure(self, message: str) -> list[Event]:
         """The events that close what is open, cut as it is, and end the stream."""
-        assert self._created is not None
-        builder = ResponseBuilder(self._created, output=self._output)
+        output = [orjson.loads(text)["item"] for text in self._done]
+        builder = ResponseBuilder(orjson.loads(self._created)["response"], output=output)
         builder.start()
-        self._write_open_item(builder)
+        replay(builder, map(orjson.loads, self._open))
         fault: ResponseError = {"code": "server_error", "message": message}
         events = builder.finish("failed", error=fault)
         return [{**event, "sequence_number": number} for number, event in enumerate(events, start=self._count)]
-
-    def _write_open_item(self, builder: ResponseBuilder) -> None:
-        if self._open is None:
-            return
-        item, text = self._open, "".join(self._deltas)
-        match item["type"]:
-            case "message":
-                logprobs = [entry for event in self._with_logprobs for entry in orjson.loads(event)["logprobs"]]
-                builder.text(text, phase=item.get("phase"), logprobs=logprobs)
-            case "reasoning":
-                builder.reasoning(text)
-            case "function_call" | "custom_tool_call" as type:
-                builder.open_call(item["name"], namespace=item.get("namespace"), custom=type == "custom_tool_call")
-                builder.call_text(text)

@@ -1,11 +1,11 @@
 """A stream builder brought back to where a stream was, from its events alone: so that it can be ended. Pure.
 
-Whoever ends a job that no worker holds has neither its model nor its tokens, but the events that readers have seen.
+Whoever ends a stream whose worker is gone has neither its model nor its tokens, but the events that readers have seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from responses_api.protocol.objects import Response
 from responses_api.protocol.objects.items import Phase
@@ -27,9 +27,18 @@ def replayed_builder(
     made = builder.wait()
     if len(events) > len(made):
         made += builder.begin()
+    made += replay(builder, events[len(made) :])
+    if made[: len(events)] != list(events):
+        raise NotReplayable
+    return builder
+
+
+def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
+    """Give a builder that has begun what these events say that it was given; returns what it makes of that."""
+    made: list[Event] = []
     phase: Phase | None = None
     tokens: tuple[int, int] | None = None
-    for event in events[len(made) :]:
+    for event in events:
         match event:
             case {"type": "response.output_item.added", "item": {"type": "message"}}:
                 phase = event["item"].get("phase")
@@ -49,6 +58,4 @@ def replayed_builder(
                 tokens = event["input_tokens_before"], event["input_tokens_after"]
             case {"type": "response.output_item.done", "item": {"type": "compaction"}}:
                 made += builder.compaction(event["item"]["encrypted_content"], tokens=tokens)
-    if made[: len(events)] != list(events):
-        raise NotReplayable
-    return builder
+    return made

@@ -33,8 +33,9 @@ from responses_api.services.jobs.recover_jobs import recover_background_jobs
 from responses_api.services.processes.expire_responses import expire_conversations
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.streaming import ResponseBuilder, encode_event
+from tests.factories import MODEL
 from tests.streaming.streams import check_grammar
-from tests.turns import MODEL, Conversationalist
+from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db
 

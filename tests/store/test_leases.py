@@ -17,7 +17,8 @@ from responses_api.services.jobs.leases import Lease, claim_responses, renew_lea
 from responses_api.services.jobs.recover_jobs import orphaned_jobs, recover_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
-from tests.turns import INFO, MODEL, Conversationalist
+from tests.factories import MODEL
+from tests.turns import INFO, Conversationalist
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,8 @@ from responses_api.services.prompts.assemble_history import assembling
 from responses_api.services.prompts.blobs import check_blobs, expand_history, seal_compaction, seal_reasoning
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.edit_conversation_items import add_conversation_items
-from tests.turns import MODEL, Conversationalist
+from tests.factories import MODEL
+from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 from inference.types import Chunk, EngineLoad, Finish, ModelError
 from responses_api.interruptions import StopReason
 from responses_api.services.jobs.leases import Lease
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.scheduler import Scheduler
 
@@ -24,6 +24,7 @@ class FakeRun:
     is_job: bool = False
     is_compacting: bool = False
     stop_reason: StopReason | None = None
+    published: Any = None
     fails: bool = False
     fed: list[Chunk] = field(default_factory=list)
 
@@ -48,9 +49,9 @@ class FakeRun:
         return chunks[-1].finish
 
     @property
-    def generation(self) -> Generation:
+    def typed(self) -> Run:
         """The same, for the type checker."""
-        return cast("Generation", self)
+        return cast("Run", self)
 
 
 @dataclass

@@ -17,9 +17,9 @@ from responses_api.models import Response
 from responses_api.services.jobs.event_log import all_batches, decoded_events
 from responses_api.services.jobs.finish_response import finish_response
 from responses_api.services.jobs.leases import Lease
-from responses_api.worker.generation import run_generation
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.told_events import KEPT_BYTES, ToldEvents
+from responses_api.worker.generation import ending
+from responses_api.worker.generation.published_events import BUFFER_BYTES, PublishedEvents
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.worker import GenerationWorker
 from tests.streaming.streams import check_grammar
@@ -138,7 +138,7 @@ def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, he
             raise OperationalError("server closed the connection unexpectedly")
         return stored
 
-    with patch.object(run_generation, "finish_response", break_after_the_first):
+    with patch.object(ending, "finish_response", break_after_the_first):
         public_id = queue("hello", store=store)
         worker.wake()
         wait_until_ended(worker)
@@ -148,11 +148,11 @@ def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, he
 
 def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard) -> None:
     """Of a generation only the events stay, while its reader may ask for them again."""
-    made: list[weakref.ref[Generation]] = []
+    made: list[weakref.ref[Run]] = []
     table = worker.table
     add = table.add
 
-    def watched(run: Generation) -> Generation | None:
+    def watched(run: Run) -> Run | None:
         made.append(weakref.ref(run))
         return add(run)
 
@@ -179,21 +179,21 @@ LEASE = Lease(response=1, public_id="resp_1", worker="worker_1", attempt=1)
 
 def test_a_reader_that_is_too_far_behind_is_told_so(heard: Heard) -> None:
     """What it asks for is not kept any more; the latest events are."""
-    told = ToldEvents(LEASE, whole=False)
+    published = PublishedEvents(LEASE, whole=False)
     events = [("response.output_text.delta", f'{{"n": {number}}}' + "x" * 100_000) for number in range(100)]
     for event in events:
-        told.tell([event])
-    assert told.memory <= KEPT_BYTES
+        published.add([event])
+    assert published.memory <= BUFFER_BYTES
     heard.clear()
-    told.replay(0)
+    published.replay(0)
     assert [message for _, message in heard] == [ReaderBehind(attempt=1)]
     heard.clear()
-    told.replay(90)
+    published.replay(90)
     assert [event for _, message in heard for event in texts_of(message)] == events[90:]
     assert not any(isinstance(message, ResponseEvents) and message.last for _, message in heard)
     heard.clear()
-    told.end([("response.completed", "{}")])
-    told.replay(100)
+    published.end([("response.completed", "{}")])
+    published.replay(100)
     assert [(message.first, message.last) for _, message in heard if isinstance(message, ResponseEvents)] == [
         (100, True),
         (100, True),
@@ -205,9 +205,9 @@ def test_the_events_of_ended_responses_are_bounded_in_bytes() -> None:
     ended = EndedStreams(seconds=60)
     with patch.object(bus, "publish"):
         for number in range(40):
-            told = ToldEvents(LEASE, whole=True)
-            told.end([("response.completed", "x" * (1 << 20))])
-            ended.keep(f"resp_{number}", told)
+            published = PublishedEvents(LEASE, whole=True)
+            published.end([("response.completed", "x" * (1 << 20))])
+            ended.add(f"resp_{number}", published)
     assert ended.memory <= 16 << 20
     assert "resp_39" in ended
     assert "resp_0" not in ended

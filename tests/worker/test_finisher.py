@@ -9,8 +9,7 @@ import pytest
 from inference.types import Finish
 from responses_api.errors import ServerError
 from responses_api.interruptions import StopReason
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.run_job import JobGeneration
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime.finisher import Finisher
 from responses_api.worker.runtime.preparer import Preparer
 from responses_api.worker.runtime.run_table import RunTable
@@ -45,8 +44,8 @@ def place() -> Iterator[Place]:
     place.finisher.close()
 
 
-def a_run(kind: type[Generation] = Generation, *, stop: StopReason | None = None, compacting: bool = False) -> Mock:
-    run = Mock(spec=kind)
+def a_run(*, stop: StopReason | None = None, compacting: bool = False) -> Mock:
+    run = Mock(spec=Run)
     run.lease, run.sequence_id, run.is_compacting = Mock(), "resp_1.1", compacting
     run.is_to_stop.return_value = stop is not None
     run.interruption.return_value = ServerError("interrupted")
@@ -68,9 +67,9 @@ def test_an_end_that_can_not_be_stored_frees_the_slot(place: Place) -> None:
 
 
 def test_a_job_that_was_preempted_is_submitted_again(place: Place) -> None:
-    job = a_run(JobGeneration)
+    job = a_run()
     place.finish(job, "cancelled", is_preempted=True)
-    assert place.scheduler.submitted == [(job, job.again.return_value)]
+    assert place.scheduler.submitted == [(job, job.resume.return_value)]
     assert not job.close.called
     assert not place.removed
 
@@ -80,7 +79,7 @@ def test_a_job_that_ended_before_it_was_preempted_is_closed(
     place: Place, finish: Finish, stop: StopReason | None
 ) -> None:
     """By itself, or because it was to stop."""
-    job = a_run(JobGeneration, stop=stop)
+    job = a_run(stop=stop)
     place.finish(job, finish, is_preempted=True)
     job.close.assert_called_once_with(finish, error="")
 

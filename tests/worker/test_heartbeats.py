@@ -16,7 +16,7 @@ from responses_api.bus.messages import CancelRow
 from responses_api.models import Chore, Process, Response
 from responses_api.services.processes import sweep as sweeping
 from responses_api.services.processes.chores import release_chore, take_chore
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime import claimer, housekeeper
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.worker import GenerationWorker
@@ -60,7 +60,7 @@ def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(
         ):
             patches.enter_context(patch.object(place, name, hanging(name)))
         patches.enter_context(patch.object(host, "scan", hanging("scan")))
-        patches.enter_context(patch.object(Generation, "close", hanging("close")))
+        patches.enter_context(patch.object(Run, "close", hanging("close")))
         queue("short")
         for _ in range(8):
             worker.wake()

@@ -53,7 +53,7 @@ class Place:
         queue("hello", background=background)
         (row,) = claim_responses(worker="worker_1", models=[MODEL], limit=1, background=background)
         run = FakeRun(row=row.pk, attempt=row.attempt, is_job=background)
-        self.table.add(run.generation)
+        self.table.add(run.typed)
         return run
 
 

@@ -16,13 +16,14 @@ from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.streaming import encode_event
 from responses_api.worker.runtime import log_writer
 from responses_api.worker.runtime.log_writer import JobLog, LogWriter
-from tests.turns import MODEL, Conversationalist
+from tests.factories import MODEL
+from tests.turns import Conversationalist
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def told() -> list[tuple[str, int, int]]:
+def written() -> list[tuple[str, int, int]]:
     return []
 
 
@@ -32,9 +33,9 @@ def lost() -> list[Lease]:
 
 
 @pytest.fixture
-def writer(told: list[tuple[str, int, int]], lost: list[Lease]) -> Iterator[LogWriter]:
+def writer(written: list[tuple[str, int, int]], lost: list[Lease]) -> Iterator[LogWriter]:
     found = LogWriter(
-        told=lambda lease, first, events: told.append((lease.public_id, first, len(events))), lost=lost.append
+        written=lambda lease, first, events: written.append((lease.public_id, first, len(events))), lost=lost.append
     )
     found.start()
     yield found
@@ -62,7 +63,9 @@ def events(first: int, count: int) -> list[tuple[str, str]]:
     ]
 
 
-def test_what_is_added_is_kept_in_order_and_told_then(writer: LogWriter, told: list[tuple[str, int, int]]) -> None:
+def test_what_is_added_is_persisted_in_order_and_published_then(
+    writer: LogWriter, written: list[tuple[str, int, int]]
+) -> None:
     """Gapless behind the first batch, which the admission wrote; the tokens beside the events."""
     (lease,) = claimed_jobs(1)
     Response.objects.update(losses=2)
@@ -73,7 +76,7 @@ def test_what_is_added_is_kept_in_order_and_told_then(writer: LogWriter, told: l
     batches = all_batches(lease.response)
     assert [event["sequence_number"] for event in decoded_events(batches)] == list(range(12))
     assert [batch.number for batch in batches] == list(range(len(batches)))
-    assert sum(count for _, _, count in told) == 10
+    assert sum(count for _, _, count in written) == 10
     assert Response.objects.get().losses == 0
     page = read_page(lease.response, 5)
     assert len(page.events) == 7
@@ -94,9 +97,9 @@ def test_a_job_that_was_lost_writes_nothing_and_others_do(writer: LogWriter, los
 
 
 def test_a_database_that_is_away_loses_nothing(
-    writer: LogWriter, told: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
+    writer: LogWriter, written: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked again until it is there; nothing is told before."""
+    """It is asked again until it is there; nothing is published before."""
     (lease,) = claimed_jobs(1)
     log = job_log(lease, writer)
     monkeypatch.setattr(log_writer, "RETRY_SECONDS", 0.01)
@@ -113,7 +116,7 @@ def test_a_database_that_is_away_loses_nothing(
         log.add(events(2, 1), [])
         assert failed.wait(10)
         log.add(events(3, 1), [])
-        assert not told
+        assert not written
         failing.clear()
         assert log.drain()
     assert len(decoded_events(all_batches(lease.response))) == 4

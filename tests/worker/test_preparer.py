@@ -10,8 +10,8 @@ from inference.types import ModelError
 from responses_api.errors import ApiError, InvalidRequest, Overloaded, ServerError
 from responses_api.interruptions import Interrupted
 from responses_api.models import Response
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.run_job import CannotContinue
+from responses_api.worker.generation.logged_output import CannotContinue
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime import preparer as preparing
 from responses_api.worker.runtime.counting import HEAVY_BYTES
 from responses_api.worker.runtime.preparer import Preparer, is_heavy
@@ -40,7 +40,7 @@ class Place:
         self.preparer = Preparer(
             table=RunTable(removed=self.removed.append), host=host.host, scheduler=self.scheduler.scheduler
         )
-        self.run = Mock(spec=Generation)
+        self.run = Mock(spec=Run)
         self.run.lease, self.run.sequence_id, self.run.model = Mock(), "resp_1.1", "scripted"
         self.run.request_id = "resp_1.1"
         self.run.is_to_stop.return_value = False
@@ -50,7 +50,7 @@ class Place:
         """Begin a row whose preparation gives or raises ``result``."""
         outcome = {"side_effect": result} if isinstance(result, Exception) else {"return_value": result}
         with patch.object(preparing, "prepare_generation", **outcome):
-            self.preparer.begin(Response(model="scripted", request="{}"), cast("Generation", self.run))
+            self.preparer.begin(Response(model="scripted", request="{}"), cast("Run", self.run))
         self.preparer.close()
 
 

@@ -73,8 +73,8 @@ class Place:
         )
 
     def open(self, run: FakeRun) -> FakeRun:
-        self.table.add(run.generation)
-        self.table.open_sequence(run.generation)
+        self.table.add(run.typed)
+        self.table.open_sequence(run.typed)
         return run
 
 

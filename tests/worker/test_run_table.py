@@ -22,8 +22,8 @@ def table(removed: list[Any]) -> RunTable:
 
 def add(table: RunTable, run: FakeRun, *, started: bool = True) -> FakeRun:
     """A run whose sequence an engine has."""
-    table.add(run.generation)
-    table.open_sequence(run.generation)
+    table.add(run.typed)
+    table.open_sequence(run.typed)
     if started:
         table.note_started(run.sequence_id)
     return run
@@ -32,21 +32,21 @@ def add(table: RunTable, run: FakeRun, *, started: bool = True) -> FakeRun:
 def test_a_run_is_found_by_its_row_its_response_and_its_sequence(table: RunTable, removed: list[Any]) -> None:
     """Until it is removed, which is told once it has been."""
     run, other = add(table, FakeRun(row=1)), add(table, FakeRun(row=2, model="other"))
-    assert table.of_row(1) is table.of_response("resp_1") is table.of_sequence("resp_1.1") is run.generation
+    assert table.of_row(1) is table.of_response("resp_1") is table.of_sequence("resp_1.1") is run.typed
     assert (table.count(), table.count("other"), table.count("third")) == (2, 1, 0)
-    table.remove(run.generation)
+    table.remove(run.typed)
     assert table.of_row(1) is table.of_response("resp_1") is table.of_sequence("resp_1.1") is None
-    assert table.live() == [other.generation]
+    assert table.live() == [other.typed]
     assert removed == [run]
 
 
 def test_a_run_replaces_the_earlier_attempt_on_its_row(table: RunTable) -> None:
     """The end of the earlier one leaves the later one where it is."""
     earlier, later = FakeRun(row=1, attempt=1), FakeRun(row=1, attempt=2)
-    assert table.add(earlier.generation) is None
-    assert table.add(later.generation) is earlier.generation
-    table.remove(earlier.generation)
-    assert table.live() == [later.generation]
+    assert table.add(earlier.typed) is None
+    assert table.add(later.typed) is earlier.typed
+    table.remove(earlier.typed)
+    assert table.live() == [later.typed]
 
 
 def test_the_job_that_got_its_slot_last_is_preempted(table: RunTable) -> None:
@@ -68,4 +68,4 @@ def test_a_sequence_that_ends_says_whether_it_was_preempted(table: RunTable) -> 
     assert not table.close_sequence(other.sequence_id)
     assert not table.close_sequence(job.sequence_id)
     assert table.of_sequence(job.sequence_id) is None
-    assert table.live() == [job.generation, other.generation]
+    assert table.live() == [job.typed, other.typed]

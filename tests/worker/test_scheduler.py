@@ -25,7 +25,7 @@ class Place:
         self.scheduler = Scheduler(table=self.table, host=self.host.host, sink=self.chunks.extend)
 
     def submit(self, run: FakeRun, request: Any = REQUEST) -> FakeRun:
-        self.scheduler.submit(run.generation, request)
+        self.scheduler.submit(run.typed, request)
         return run
 
 
@@ -38,7 +38,7 @@ def test_a_run_is_given_to_its_engine(place: Place) -> None:
     """And its chunks can be told from others from then on."""
     run = place.submit(FakeRun())
     assert place.engine.submitted == [REQUEST]
-    assert place.table.of_sequence(run.sequence_id) is run.generation
+    assert place.table.of_sequence(run.sequence_id) is run.typed
     assert not place.chunks
 
 
@@ -84,14 +84,14 @@ def test_an_interactive_request_preempts_a_job_of_a_full_engine(place: Place) ->
 def test_a_run_is_stopped_for_the_first_reason(place: Place) -> None:
     """The engine is told each time, for it may not have known the sequence before."""
     run = place.submit(FakeRun())
-    place.scheduler.stop(run.generation, StopReason.TIMEOUT)
-    place.scheduler.stop(run.generation, StopReason.SHUTDOWN)
+    place.scheduler.stop(run.typed, StopReason.TIMEOUT)
+    place.scheduler.stop(run.typed, StopReason.SHUTDOWN)
     assert run.stop_reason is StopReason.TIMEOUT
     assert place.engine.cancelled == [run.sequence_id] * 2
 
 
 def test_a_run_that_no_engine_has_is_only_told_to_stop(place: Place) -> None:
     run = FakeRun()
-    place.scheduler.stop(run.generation, StopReason.LEFT)
+    place.scheduler.stop(run.typed, StopReason.LEFT)
     assert run.is_to_stop()
     assert not place.engine.cancelled

@@ -15,7 +15,7 @@ from responses_api.models.store.response import ACTIVE
 from responses_api.services.jobs.leases import claim_responses
 from responses_api.services.prompts.assemble_history import COMPACTING
 from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime import claimer, preparer
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
@@ -27,11 +27,11 @@ from .rows import Heard, end, last, queue, wait_until, wait_until_ended, wait_un
 pytestmark = pytest.mark.django_db(transaction=True)
 
 NEXT = Compacting.next
-REFUSE = Generation.refuse
+REFUSE = Run.refuse
 
 
 def refuse_without_database(run: Any, error: Any) -> None:
-    """``Generation.refuse`` while the database is away."""
+    """``Run.refuse`` while the database is away."""
     with patch.object(type(run.lease), "rows", side_effect=OperationalError("still away")):
         REFUSE(run, error)
 
@@ -53,7 +53,7 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
     worker = GenerationWorker(host, chunks)
     with (
         patch.object(preparer, "prepare_generation", fail_for_the_first),
-        patch.object(Generation, "refuse", refuse_without_database),
+        patch.object(Run, "refuse", refuse_without_database),
     ):
         worker.start()
         wait_until_none_is_active()

@@ -24,11 +24,11 @@ from responses_api.services.prompts.blobs import seal_reasoning
 from responses_api.streaming import EncodedEvent, Event, Outcome, ResponseBuilder, encode_event, failure_events
 from responses_api.streaming.chunk_record import decode_chunks
 from responses_api.streaming.replay import NotReplayable, replayed_builder
+from responses_api.streaming.token_counts import TokenCounts
 
 from .event_log import LogCursor, all_batches, decoded_events
 from .finish_response import Ending, finish_response
 from .leases import Lease, lease_seconds
-from .token_counts import TokenCounts
 
 log = structlog.get_logger(__name__)
 

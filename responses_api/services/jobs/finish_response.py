@@ -20,9 +20,9 @@ from responses_api.services.store.store_admission import refuse_too_large
 from responses_api.services.store.store_changes import record_change
 from responses_api.services.store.sweep_turns import sweep_turns
 from responses_api.services.store.turns import write_turn
+from responses_api.streaming.token_counts import TokenCounts
 
 from .leases import Lease
-from .token_counts import TokenCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

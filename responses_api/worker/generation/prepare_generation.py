@@ -21,12 +21,12 @@ from responses_api.protocol.json.reader import read_stored
 from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
 from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactRequest, parse_compact
 from responses_api.selectors.history import history_items, history_size
-from responses_api.services.jobs.token_counts import TokenCounts
 from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling
 from responses_api.services.prompts.blobs import Take, seal_compaction
 from responses_api.services.prompts.reasoning_echo import Said, echo_scope
 from responses_api.services.prompts.render_prompt import history_and_sent, render_prompt
 from responses_api.services.prompts.renderer import Renderer
+from responses_api.streaming.token_counts import TokenCounts
 
 from .answer_form import answer_form
 from .read_sampling import read_sampling

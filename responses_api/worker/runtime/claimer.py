@@ -12,8 +12,7 @@ from responses_api.interruptions import StopReason
 from responses_api.models import Response
 from responses_api.services.jobs.event_log import LogCursor
 from responses_api.services.jobs.leases import Lease, claim_responses
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.run_job import JobGeneration
+from responses_api.worker.generation.run import Run, new_run
 
 from .hosted_models import ModelHost
 from .log_writer import JobLog, LogWriter
@@ -129,22 +128,16 @@ class Claimer:
         slots: int = settings.RESPONSES_BATCH_SIZE * len(self._host.names)
         return slots + settings.RESPONSES_CLAIM_AHEAD - self._table.count()
 
-    def _claim_rows(
-        self, models: list[str], limit: int, *, background: bool = False
-    ) -> list[tuple[Response, Generation]]:
+    def _claim_rows(self, models: list[str], limit: int, *, background: bool = False) -> list[tuple[Response, Run]]:
         rows = with_fresh_connection(
             claim_responses, worker=self._worker, models=models, limit=limit, background=background
         )
         # All are in the table before the first begins, which may take as long as a model takes to load.
         return [(row, self._take(row)) for row in rows]
 
-    def _take(self, row: Response) -> Generation:
+    def _take(self, row: Response) -> Run:
         lease = Lease(response=row.pk, public_id=row.public_id, worker=self._worker, attempt=row.attempt)
-        run: Generation
-        if row.background:
-            run = JobGeneration(row=row, lease=lease, log=JobLog(lease, LogCursor(), self._log_writer))
-        else:
-            run = Generation(row=row, lease=lease)
+        run = new_run(row=row, lease=lease, log=JobLog(lease, LogCursor(), self._log_writer))
         earlier = self._table.add(run)
         if self._stopping.is_set():
             # The claim was under way when this worker was told to stop, and what it held then has been stopped.
@@ -154,6 +147,6 @@ class Claimer:
             self._scheduler.stop(earlier, StopReason.LOST)
         return run
 
-    def _begin(self, claimed: list[tuple[Response, Generation]]) -> None:
+    def _begin(self, claimed: list[tuple[Response, Run]]) -> None:
         for row, run in claimed:
             self._preparer.begin(row, run)

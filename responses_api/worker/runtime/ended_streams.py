@@ -4,14 +4,14 @@ import threading
 import time
 from collections import OrderedDict
 
-from responses_api.worker.generation.told_events import ToldEvents
+from responses_api.worker.generation.published_events import PublishedEvents
 
-KEPT_BYTES = 16 << 20
+BUFFER_BYTES = 16 << 20
 """Of all that have ended, in the memory of this process."""
 
 
 class EndedStreams:
-    """Keeps them for ``seconds``, in which a reader has looked at the database twice, and no more than ``KEPT_BYTES``.
+    """Has them for ``seconds``, in which a reader looks at the database twice, and at most ``BUFFER_BYTES`` of them.
 
     Of a generation itself, its request and its prompt, nothing is kept.
     """
@@ -19,43 +19,43 @@ class EndedStreams:
     def __init__(self, *, seconds: float) -> None:
         self._seconds = seconds
         self._lock = threading.Lock()
-        self._kept: OrderedDict[str, tuple[float, ToldEvents]] = OrderedDict()
+        self._ended: OrderedDict[str, tuple[float, PublishedEvents]] = OrderedDict()
         self._memory = 0
 
     def __contains__(self, public_id: str) -> bool:
-        return public_id in self._kept
+        return public_id in self._ended
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that are kept."""
+        """Bytes of memory that they take."""
         return self._memory
 
-    def keep(self, public_id: str, told: ToldEvents) -> None:
-        """A response has ended; nothing is added to ``told`` any more."""
+    def add(self, public_id: str, published: PublishedEvents) -> None:
+        """A response has ended; nothing more is published of it."""
         with self._lock:
             self._drop(public_id)
-            self._kept[public_id] = (time.monotonic(), told)
-            self._memory += told.memory
-            while self._memory > KEPT_BYTES:
-                self._drop(next(iter(self._kept)))
+            self._ended[public_id] = (time.monotonic(), published)
+            self._memory += published.memory
+            while self._memory > BUFFER_BYTES:
+                self._drop(next(iter(self._ended)))
 
-    def find(self, public_id: str) -> ToldEvents | None:
-        """What a reader of this response was told, if it is kept still."""
+    def find(self, public_id: str) -> PublishedEvents | None:
+        """What was published of this response, if that is still here."""
         with self._lock:
-            found = self._kept.get(public_id)
+            found = self._ended.get(public_id)
         return found[1] if found is not None else None
 
     def forget_old(self) -> None:
         """Drop what nobody is going to ask for any more."""
         limit = time.monotonic() - self._seconds
         with self._lock:
-            while self._kept:
-                public_id, (ended, _) = next(iter(self._kept.items()))
+            while self._ended:
+                public_id, (ended, _) = next(iter(self._ended.items()))
                 if ended > limit:
                     return
                 self._drop(public_id)
 
     def _drop(self, public_id: str) -> None:
-        found = self._kept.pop(public_id, None)
+        found = self._ended.pop(public_id, None)
         if found is not None:
             self._memory -= found[1].memory

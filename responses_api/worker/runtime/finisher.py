@@ -7,8 +7,7 @@ import structlog
 from inference.types import Finish
 from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ServerError
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.run_job import JobGeneration
+from responses_api.worker.generation.run import Run
 
 from .preparer import Preparer
 from .run_table import RunTable
@@ -26,7 +25,7 @@ class Finisher:
         self._preparer = preparer
         self._threads = ThreadPoolExecutor(max_workers=4, thread_name_prefix="finish")
 
-    def finish(self, run: Generation, finish: Finish, *, error: str, is_preempted: bool) -> None:
+    def finish(self, run: Run, finish: Finish, *, error: str, is_preempted: bool) -> None:
         """The open sequence of a run has ended. Returns at once."""
         self._threads.submit(self._try_to_finish, run, finish, error, is_preempted)
 
@@ -34,16 +33,16 @@ class Finisher:
         """Returns when all ends are stored."""
         self._threads.shutdown(wait=True)
 
-    def _try_to_finish(self, run: Generation, finish: Finish, error: str, is_preempted: bool) -> None:
+    def _try_to_finish(self, run: Run, finish: Finish, error: str, is_preempted: bool) -> None:
         try:
             self._finish(run, finish, error, is_preempted)
         except Exception:  # its future is not read, and its slot must be free
             log.exception("worker.end_failed", response=run.lease.public_id)
             self._table.remove(run)
 
-    def _finish(self, run: Generation, finish: Finish, error: str, is_preempted: bool) -> None:
-        if isinstance(run, JobGeneration) and is_preempted and finish == "cancelled" and not run.is_to_stop():
-            self._scheduler.submit(run, run.again())
+    def _finish(self, run: Run, finish: Finish, error: str, is_preempted: bool) -> None:
+        if is_preempted and finish == "cancelled" and not run.is_to_stop():
+            self._scheduler.submit(run, run.resume())
         elif not run.is_compacting:
             with_fresh_connection(run.close, finish, error=error)
             self._table.remove(run)

@@ -103,12 +103,12 @@ class Listener:
                 self._forget(scopes)
 
     def _resend(self, public_id: str, first: int) -> None:
-        told = self._ended.find(public_id)
-        if told is None:
+        published = self._ended.find(public_id)
+        if published is None:
             run = self._table.of_response(public_id)
-            told = run.told if run is not None and not run.is_job else None
-        if told is not None:
-            told.replay(first)
+            published = run.published if run is not None else None
+        if published is not None:
+            published.replay(first)
 
     def _forget(self, scopes: Iterable[str]) -> None:
         """Drop what is held of owners that are no more."""

@@ -25,7 +25,7 @@ TOP_ENTRIES = 20
 
 
 class JobLog:
-    """One job's log: what it makes is written, in order, and told to ``written`` only then."""
+    """One job's log: what it makes is written, in order, and published only then."""
 
     def __init__(self, lease: Lease, cursor: LogCursor, writer: "LogWriter") -> None:
         self.lease = lease
@@ -78,17 +78,17 @@ def size_of(events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> int:
     return sum(len(text) for _, text in events) + ENTRY_BYTES * (entries + len(chunks))
 
 
-Told = Callable[[Lease, int, list[EncodedEvent]], None]
+Written = Callable[[Lease, int, list[EncodedEvent]], None]
 
 
 class LogWriter:
-    """``told`` is called with a job's lease, the number of the first event, and the events, once they are kept.
+    """``written`` is called with a job's lease, the number of the first event, and the events, once they are persisted.
 
     ``lost`` is called with a lease that does not hold any more. Both on the writer's thread.
     """
 
-    def __init__(self, *, told: Told, lost: Callable[[Lease], None]) -> None:
-        self._told = told
+    def __init__(self, *, written: Written, lost: Callable[[Lease], None]) -> None:
+        self._written = written
         self._lost = lost
         self._changed = threading.Condition()
         self._waiting: set[JobLog] = set()
@@ -161,7 +161,7 @@ class LogWriter:
                 continue
             for batch, events in unwritten:
                 if events:
-                    self._told(job.lease, batch.first, events)
+                    self._written(job.lease, batch.first, events)
 
     def _append(self, flushes: list[Flush]) -> set[Lease]:
         """Write them, however long the database is away; returns the leases of those that are not written."""

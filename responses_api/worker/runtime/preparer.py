@@ -13,9 +13,9 @@ from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.interruptions import Interrupted
 from responses_api.models import Response
 from responses_api.selectors.history import history_size
+from responses_api.worker.generation.logged_output import NOT_CONTINUED, CannotContinue
 from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
-from responses_api.worker.generation.run_generation import Generation
-from responses_api.worker.generation.run_job import NOT_CONTINUED, CannotContinue, JobGeneration
+from responses_api.worker.generation.run import Run
 
 from .counting import HEAVY_BYTES
 from .hosted_models import ModelHost
@@ -44,7 +44,7 @@ class Preparer:
         self._preparers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="prepare")
         self._compactors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compact")
 
-    def begin(self, row: Response, run: Generation) -> None:
+    def begin(self, row: Response, run: Run) -> None:
         """Prepare a claimed row and submit it. Never raises: a run that can't be prepared is refused."""
         if not self._host.is_running(row.model):
             self._loaders.submit(self._begin, row, run)
@@ -53,11 +53,11 @@ class Preparer:
         else:
             self._begin(row, run)
 
-    def compact(self, run: Generation) -> None:
+    def compact(self, run: Run) -> None:
         """A summary has ended: submit the next one, or the answer. Returns at once."""
         self._compactors.submit(self._attempt, run, run.compacted)
 
-    def refuse(self, run: Generation, error: ApiError) -> None:
+    def refuse(self, run: Run, error: ApiError) -> None:
         """End a run that has not been accepted. Never raises."""
         try:
             run.refuse(error)
@@ -71,17 +71,17 @@ class Preparer:
         for pool in (self._loaders, self._preparers, self._compactors):
             pool.shutdown(wait=True)
 
-    def _begin(self, row: Response, run: Generation) -> None:
+    def _begin(self, row: Response, run: Run) -> None:
         self._attempt(run, lambda: self._prepared(row, run))
 
-    def _attempt(self, run: Generation, step: Step) -> None:
+    def _attempt(self, run: Run, step: Step) -> None:
         try:
             with_fresh_connection(self._advance, run, step)
         except Exception:  # whatever it was, the others must begin, and its slot must be free
             log.exception("worker.prepare_failed", response=run.lease.public_id)
             self._table.remove(run)
 
-    def _advance(self, run: Generation, step: Step) -> None:
+    def _advance(self, run: Run, step: Step) -> None:
         """Generate what the next step asks for; a step that fails refuses the request."""
         try:
             request = step()
@@ -93,7 +93,7 @@ class Preparer:
         else:
             self._scheduler.submit(run, request)
 
-    def _prepared(self, row: Response, run: Generation) -> GenerationRequest | Compacting | None:
+    def _prepared(self, row: Response, run: Run) -> GenerationRequest | Compacting | None:
         def check() -> None:
             if run.is_to_stop():
                 raise Interrupted
@@ -101,7 +101,7 @@ class Preparer:
         check()  # no model need be loaded for that
         model = self._host[row.model]
         model.ensure_running()
-        continuation = run.start(model.engine.info.digest) if isinstance(run, JobGeneration) else None
+        continuation = run.start(model.engine.info.digest)
         check()
         ready = prepare_generation(
             row=row,
@@ -125,7 +125,7 @@ def is_heavy(row: Response) -> bool:
         return True
 
 
-def refusal(run: Generation, error: Exception) -> ApiError:
+def refusal(run: Run, error: Exception) -> ApiError:
     """What a client is told about an error that ended the preparation."""
     response = run.lease.public_id
     match error:

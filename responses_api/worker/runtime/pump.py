@@ -7,7 +7,7 @@ import structlog
 
 from inference.types import Chunk, Finish
 from responses_api.interruptions import StopReason
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 
 from .finisher import Finisher
 from .run_table import RunTable
@@ -80,7 +80,7 @@ class Pump:
                 if run is not None:
                     self._feed(run, sequence_id, batch)
 
-    def _feed(self, run: Generation, sequence_id: str, batch: list[Chunk]) -> None:
+    def _feed(self, run: Run, sequence_id: str, batch: list[Chunk]) -> None:
         if any(chunk.started for chunk in batch):
             self._table.note_started(sequence_id)
         finish: Finish | None

@@ -4,12 +4,12 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 
 
 @dataclass(slots=True)
 class _Sequence:
-    run: Generation
+    run: Run
     has_slot: bool = False
     """Whether the engine works on it now."""
     is_preempted: bool = False
@@ -22,15 +22,15 @@ class RunTable:
     ``removed`` is called with each run that has been removed.
     """
 
-    def __init__(self, *, removed: Callable[[Generation], None]) -> None:
+    def __init__(self, *, removed: Callable[[Run], None]) -> None:
         self._removed = removed
         self._lock = threading.Lock()
-        self._runs: dict[int, Generation] = {}
+        self._runs: dict[int, Run] = {}
         self._sequences: dict[str, _Sequence] = {}
 
     # Runs
 
-    def add(self, run: Generation) -> Generation | None:
+    def add(self, run: Run) -> Run | None:
         """Add a claimed run; returns the one of an earlier attempt on the same row, which it replaces."""
         row = run.lease.response
         with self._lock:
@@ -38,7 +38,7 @@ class RunTable:
             self._runs[row] = run
         return earlier
 
-    def remove(self, run: Generation) -> None:
+    def remove(self, run: Run) -> None:
         """A run has ended, however it did."""
         with self._lock:
             if self._runs.get(run.lease.response) is run:
@@ -46,7 +46,7 @@ class RunTable:
             self._sequences.pop(run.sequence_id, None)
         self._removed(run)
 
-    def live(self) -> list[Generation]:
+    def live(self) -> list[Run]:
         """All runs."""
         with self._lock:
             return list(self._runs.values())
@@ -56,23 +56,23 @@ class RunTable:
         with self._lock:
             return len(self._runs) if model is None else sum(run.model == model for run in self._runs.values())
 
-    def of_row(self, row: int) -> Generation | None:
+    def of_row(self, row: int) -> Run | None:
         """The run of the row with this primary key."""
         with self._lock:
             return self._runs.get(row)
 
-    def of_response(self, public_id: str) -> Generation | None:
+    def of_response(self, public_id: str) -> Run | None:
         """The run of the response with this public id."""
         return next((run for run in self.live() if run.lease.public_id == public_id), None)
 
     # Sequences
 
-    def open_sequence(self, run: Generation) -> None:
+    def open_sequence(self, run: Run) -> None:
         """An engine is about to get what ``run.sequence_id`` names."""
         with self._lock:
             self._sequences[run.sequence_id] = _Sequence(run)
 
-    def of_sequence(self, sequence_id: str) -> Generation | None:
+    def of_sequence(self, sequence_id: str) -> Run | None:
         """The run of a sequence that is open."""
         with self._lock:
             sequence = self._sequences.get(sequence_id)

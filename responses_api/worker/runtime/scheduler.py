@@ -4,7 +4,7 @@ import structlog
 
 from inference.types import Chunk, GenerationRequest, ModelError, Sink
 from responses_api.interruptions import StopReason
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 
 from .hosted_models import ModelHost
 from .run_table import RunTable
@@ -20,7 +20,7 @@ class Scheduler:
         self._host = host
         self._sink = sink
 
-    def submit(self, run: Generation, request: GenerationRequest | None) -> None:
+    def submit(self, run: Run, request: GenerationRequest | None) -> None:
         """Have the engine of a run's model generate; ``None`` when there is nothing to generate.
 
         An interactive request that finds the engine full preempts a background job.
@@ -46,12 +46,12 @@ class Scheduler:
             if preempted is not None:
                 engine.cancel(preempted)
 
-    def stop(self, run: Generation, reason: StopReason) -> None:
+    def stop(self, run: Run, reason: StopReason) -> None:
         """End a run early; the first reason counts."""
         run.stop(reason)
         self.cancel(run)
 
-    def cancel(self, run: Generation) -> None:
+    def cancel(self, run: Run) -> None:
         """Have the engine end the sequence of a run that is to stop."""
         if self._table.of_sequence(run.sequence_id) is run:
             for model in self._host:

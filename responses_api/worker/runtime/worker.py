@@ -13,7 +13,7 @@ from responses_api.services.jobs.end_job import tell_readers
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.processes.announce_process import forget_process
 from responses_api.streaming import EncodedEvent
-from responses_api.worker.generation.run_generation import Generation
+from responses_api.worker.generation.run import Run
 
 from .claimer import Claimer
 from .counting import Counter
@@ -44,7 +44,7 @@ class GenerationWorker:
         self.table = RunTable(removed=self._removed)
         self.ended = EndedStreams(seconds=settings.RESPONSES_LEASE_SECONDS)
         self._host = host
-        self._log_writer = LogWriter(told=self._tell, lost=self._lose)
+        self._log_writer = LogWriter(written=self._publish, lost=self._lose)
         self._scheduler = Scheduler(table=self.table, host=host, sink=chunks.put)
         self._preparer = Preparer(table=self.table, host=host, scheduler=self._scheduler)
         self._claimer = Claimer(
@@ -122,13 +122,13 @@ class GenerationWorker:
         while self.table.count() and time.monotonic() < deadline:
             time.sleep(0.02)
 
-    def _removed(self, run: Generation) -> None:
+    def _removed(self, run: Run) -> None:
         run.let_go()
-        if not run.is_job:
-            self.ended.keep(run.lease.public_id, run.told)
+        if run.published is not None:
+            self.ended.add(run.lease.public_id, run.published)
         self._claimer.slot_freed()
 
-    def _tell(self, lease: Lease, first: int, events: list[EncodedEvent]) -> None:
+    def _publish(self, lease: Lease, first: int, events: list[EncodedEvent]) -> None:
         tell_readers(lease.public_id, first, events)
 
     def _lose(self, lease: Lease) -> None:

@@ -1,4 +1,4 @@
-"""What the reader of a foreground response has been told, as much of it as it may ask for again."""
+"""The events of a foreground response that have been published, as many of them as a reader may ask for again."""
 
 import sys
 import threading
@@ -12,12 +12,12 @@ from responses_api.errors import ApiError
 from responses_api.services.jobs.leases import Lease
 from responses_api.streaming import EncodedEvent
 
-KEPT_BYTES = 4 << 20
+BUFFER_BYTES = 4 << 20
 """Of one response's events: a reader misses a moment of its stream, not all of it."""
 MESSAGE_BYTES = 1 << 20
 
 
-class ToldEvents:
+class PublishedEvents:
     """Publishes events, and the latest of them again. A reader that is further behind is told that it is.
 
     With ``whole`` the reader waits for the end alone. It holds nothing but events, so that it may outlive a generation.
@@ -42,10 +42,10 @@ class ToldEvents:
         """How many events there have been."""
         return self._first + len(self._events)
 
-    def tell(self, events: Sequence[EncodedEvent]) -> None:
+    def add(self, events: Sequence[EncodedEvent]) -> None:
         """Publish the next events."""
         with self._lock:
-            self._tell(events)
+            self._add(events)
 
     def end(self, events: Sequence[EncodedEvent], *, error: ApiError | None = None, reason: str = "") -> None:
         """Publish the last events. ``error`` is raised for a reader of the whole object in its place; ``reason`` says
@@ -54,7 +54,7 @@ class ToldEvents:
         with self._lock:
             self._has_ended, self._reason = True, reason
             if not self._whole:
-                self._tell(events)
+                self._add(events)
                 return
             relayed = RelayedError.of(error) if error is not None else None
             attempt, worker, event = self._lease.attempt, self._lease.worker, events[-1]
@@ -78,7 +78,7 @@ class ToldEvents:
             elif first < self.count:
                 self._send(first, list(self._events)[first - self._first :])
 
-    def _tell(self, events: Sequence[EncodedEvent]) -> None:
+    def _add(self, events: Sequence[EncodedEvent]) -> None:
         first = self.count
         self._keep(events)
         self._send(first, events)
@@ -87,7 +87,7 @@ class ToldEvents:
         for event in events:
             self._events.append(event)
             self.memory += sys.getsizeof(event[1])
-        while self.memory > KEPT_BYTES and len(self._events) > 1:
+        while self.memory > BUFFER_BYTES and len(self._events) > 1:
             self.memory -= sys.getsizeof(self._events.popleft()[1])
             self._first += 1
 

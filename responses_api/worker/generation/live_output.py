@@ -1,0 +1,125 @@
+"""The output of a foreground response: published at once, stored when it has ended."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+from django.db import Error as DatabaseError
+
+from inference.types import Chunk, Finish
+from responses_api.errors import ApiError, EntryTooLarge
+from responses_api.interruptions import StopReason
+from responses_api.models import Response
+from responses_api.services.jobs.leases import Lease
+from responses_api.services.jobs.remove_jobs import remove_jobs
+from responses_api.streaming import Answer, Event, encode_event
+
+from .ending import AnswerEnd, Verdict
+from .prepare_generation import Continuation, Prepared
+from .published_events import PublishedEvents
+from .stop import Stop
+from .stopwatch import Stopwatch
+
+log = structlog.get_logger(__name__)
+
+NOT_STORED = "The server could not store this response. Send the request again."
+
+
+@dataclass(frozen=True, slots=True)
+class _Last:
+    """What is published last."""
+
+    events: list[Event]
+    reason: str = ""
+    """Why it has failed, for the log."""
+    refusal: ApiError | None = None
+    """Raised for a reader of the whole object when it has failed."""
+
+
+class LiveOutput:
+    """Readers get every event through the bus; a reader of the whole object gets the last one only."""
+
+    def __init__(self, *, row: Response, lease: Lease, stop: Stop) -> None:
+        self._lease = lease
+        self._stop = stop
+        self._model = row.model
+        self._stopwatch = Stopwatch(row)
+        self._is_streamed = row.stream
+        self._answer: Answer | None = None
+        self._prepared: Prepared | None = None
+        self.published = PublishedEvents(lease, whole=not row.stream)
+
+    def start(self, digest: str) -> Continuation | None:
+        """A foreground response is never resumed."""
+        return None
+
+    def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
+        """Publish how the stream begins."""
+        self._answer, self._prepared = answer, prepared
+        self._publish(events)
+
+    def feed(self, chunks: Sequence[Chunk]) -> None:
+        """Publish what the engine has made."""
+        assert self._answer is not None
+        events = self._answer.feed(chunks)
+        self._stopwatch.note(self._answer)
+        self._publish(events)
+
+    def close(self, finish: Finish, error: str) -> None:
+        """Publish what was held back, store the end, then publish it."""
+        answer, prepared = self._answer, self._prepared
+        assert answer is not None
+        assert prepared is not None
+        self._publish(answer.flush())
+        end = AnswerEnd(
+            lease=self._lease,
+            stop=self._stop,
+            stopwatch=self._stopwatch,
+            model=self._model,
+            prepared=prepared,
+            answer=answer,
+        )
+        try:
+            last = self._store(end, end.judge(finish, error))
+        except DatabaseError:
+            log.exception("generation.not_stored", response=self._lease.public_id)
+            last = _Last(answer.fail_instead(NOT_STORED, usage=None), "not_stored")
+        if last is None or self._stop.reason is StopReason.LEFT:
+            return
+        end.remember_thinking()
+        self._publish_end(last)
+
+    def refuse(self, error: ApiError) -> None:
+        """Forget the job, and tell its reader why."""
+        try:
+            remove_jobs(self._lease.rows())
+        finally:
+            # A row that can't be removed now is found when its lease has run out.
+            self.published.refuse(error)
+
+    def _store(self, end: AnswerEnd, verdict: Verdict) -> "_Last | None":
+        """Store the end, and return what to publish of it; ``None`` without the lease. An answer too large to be stored
+        is one that failed.
+        """
+        answer = end.answer
+        events = end.events(verdict)
+        response = answer.snapshot()
+        try:
+            if not end.store(response):
+                return None
+        except EntryTooLarge as error:
+            log.warning("generation.too_large", response=self._lease.public_id)
+            events = answer.fail_instead(error.message, usage=response["usage"])
+            if not end.store(answer.snapshot(), is_too_large=True):
+                return None
+            return _Last(events, "too_large", EntryTooLarge(error.message, param=error.param))
+        return _Last(events, verdict.reason, self._stop.error() if self._stop.reason is StopReason.TIMEOUT else None)
+
+    def _publish(self, events: list[Event]) -> None:
+        if events and self._is_streamed:  # else every message would wake a reader that waits for the end alone
+            self.published.add([encode_event(event) for event in events])
+
+    def _publish_end(self, last: "_Last") -> None:
+        events = last.events if self._is_streamed else last.events[-1:]
+        refusal = last.refusal if events[-1]["type"] == "response.failed" else None
+        self.published.end([encode_event(event) for event in events], error=refusal, reason=last.reason)

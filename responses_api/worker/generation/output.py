@@ -1,0 +1,42 @@
+"""Where the events of a run go: the one thing in which a foreground response and a background job differ."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from inference.types import Chunk, Finish
+from responses_api.errors import ApiError
+from responses_api.streaming import Answer, Event
+
+from .prepare_generation import Continuation, Prepared
+from .published_events import PublishedEvents
+
+
+class Output(Protocol):
+    """Methods are called by one thread at a time, in the order `start`, `open`, `feed`…, `close`; `refuse` ends it at
+    any point before `open`.
+    """
+
+    @property
+    def published(self) -> PublishedEvents | None:
+        """What a reader may ask for again; ``None`` where it reads the log."""
+        ...
+
+    def start(self, digest: str) -> Continuation | None:
+        """The run has begun on a model with this digest. What it is to resume from, if there is anything."""
+        ...
+
+    def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
+        """The request is accepted: these events begin the stream."""
+        ...
+
+    def feed(self, chunks: Sequence[Chunk]) -> None:
+        """Feed the answer with what the engine has made since the last call."""
+        ...
+
+    def close(self, finish: Finish, error: str) -> None:
+        """Store the end, then publish it. Without the lease nothing is written, and nothing published."""
+        ...
+
+    def refuse(self, error: ApiError) -> None:
+        """The request can't be run."""
+        ...
