@@ -1,4 +1,4 @@
-"""From engine output to wire events and to the stored object, and their framing. Pure: no Django, no clock, no I/O."""
+"""Builds wire events and the stored object from an engine's chunks. Pure: no Django, no clock, no I/O."""
 
 from responses_api.streaming.answer import Answer
 from responses_api.streaming.builder import ResponseBuilder

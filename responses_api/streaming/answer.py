@@ -1,4 +1,4 @@
-"""One answer: chunks of an engine in, events out, and at the end the object that is stored. Pure."""
+"""One answer: converts chunks of an engine to events, and at the end to the object that is stored. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from responses_api.streaming.token_counts import TokenCounts
 class Answer:
     """The stream of a builder, fed from an engine. The same chunks give the same events, and the same ``tokens``.
 
-    ``parser`` reads what the engine makes; without one there is nothing to generate. Methods are called in the order
+    ``parser`` reads the engine's text; without one there is nothing to generate. Methods are called in the order
     `open`, `feed`…, `flush`, `end`, and `fail_instead` where the end can't be stored.
     """
 
@@ -32,21 +32,21 @@ class Answer:
             self._writer = AnswerWriter(builder, parser, logprobs=logprobs)
         self.counts = TokenCounts()
         self.tokens: list[int] = []
-        """All tokens so far: an engine that is given them resumes behind them."""
+        """All tokens so far: an engine that is given them resumes after them."""
         self.has_started = False
-        """Whether an engine has begun it."""
+        """Whether an engine has started on it."""
 
     def open(self) -> list[Event]:
         """The events before anything is generated."""
         return self._builder.start()
 
     def add_compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None) -> list[Event]:
-        """The item of the history that was compacted for it, see :meth:`ResponseBuilder.compaction`."""
+        """The item of a compacted history, see :meth:`ResponseBuilder.compaction`."""
         assert isinstance(self._builder, ResponseBuilder)
         return self._builder.compaction(encrypted_content, tokens=tokens)
 
     def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
-        """The events of what the engine made since the last call."""
+        """The events of the next chunks."""
         self.has_started = self.has_started or any(chunk.started for chunk in chunks)
         self.counts.count(chunks)
         for chunk in chunks:
@@ -54,16 +54,16 @@ class Answer:
         return self._writer.feed(chunks) if self._writer is not None else []
 
     def flush(self) -> list[Event]:
-        """The events of what was held back, when the engine has ended."""
+        """The events of text that was held back, when the engine has ended."""
         return self._writer.flush() if self._writer is not None else []
 
     def end(self, outcome: Outcome, *, message: str, usage: Usage, completed_at: int) -> list[Event]:
-        """The last events; ``message`` is why the response failed, if it has."""
+        """The last events; ``message`` says why, if the response failed."""
         error: ResponseError = {"code": "server_error", "message": message}
         return self._builder.finish(outcome, error=error, usage=usage, completed_at=completed_at)
 
     def fail_instead(self, message: str, *, usage: Usage | None) -> list[Event]:
-        """Another end than `end` has given: a failure whose object has no output."""
+        """Replace the end that `end` has given by a failure whose object has no output."""
         return self._builder.fail_instead({"code": "server_error", "message": message}, usage=usage)
 
     def snapshot(self) -> Mapping[str, Any]:
@@ -72,12 +72,12 @@ class Answer:
 
     @property
     def is_generated(self) -> bool:
-        """Whether an engine is to make it."""
+        """Whether an engine generates it."""
         return self._writer is not None
 
     @property
     def reasoning_tokens(self) -> int:
-        """Tokens so far that were thinking."""
+        """Tokens of thinking so far."""
         return self._writer.reasoning_tokens if self._writer is not None else 0
 
     @property

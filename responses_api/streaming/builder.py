@@ -25,11 +25,11 @@ from responses_api.protocol.objects.items import GeneratedCompaction, Logprob, P
 from responses_api.protocol.objects.response import Response, ResponseError
 from responses_api.protocol.objects.usage import Usage
 from responses_api.streaming.events import Event, IncompleteReason, ItemEnd, OpenItem, Outcome
-from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.items.item_events import ItemEvents
+from responses_api.streaming.items.message import MessageItem
+from responses_api.streaming.items.reasoning import ReasoningItem
+from responses_api.streaming.items.tool_call import CUSTOM, FUNCTION, ToolCallItem
 from responses_api.streaming.json_copy import json_copy
-from responses_api.streaming.message_item import MessageItem
-from responses_api.streaming.reasoning_item import ReasoningItem
-from responses_api.streaming.tool_call_item import CUSTOM, FUNCTION, ToolCallItem
 
 CANCELLED: Mapping[str, str] = {"code": "response_cancelled", "message": "The response was cancelled."}
 ANSWERS = ("message", "function_call", "custom_tool_call")

@@ -1,4 +1,4 @@
-"""The end of a stream whose worker is gone, made by the reader from what it has seen. Pure."""
+"""The end of a stream whose worker is gone, made by its reader from the events that it has received. Pure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ DELTAS = (
 def failure_events(created: Response, *, sequence_number: int, message: str) -> list[Event]:
     """The `error` event and `response.failed`, for the response object of `response.created`.
 
-    `sequence_number` is the first one that the reader has not seen. The output stays empty, as nothing of it is stored.
+    `sequence_number` is the first one that the reader has not received. The output is empty, since none of it is
+    stored.
     """
-    fault: ResponseError = {"code": "server_error", "message": message}
-    failed: Response = {**created, "status": "failed", "error": fault}
+    error: ResponseError = {"code": "server_error", "message": message}
+    failed: Response = {**created, "status": "failed", "error": error}
     return [
-        {"type": "error", "sequence_number": sequence_number, **fault, "param": None},
+        {"type": "error", "sequence_number": sequence_number, **error, "param": None},
         {"type": "response.failed", "sequence_number": sequence_number + 1, "response": failed},
     ]
 
@@ -47,9 +48,9 @@ def terminal_events(response: Response, *, sequence_number: int) -> list[Event]:
 
 
 class SeenStream:
-    """As much of a stream as is needed to end it: the items that are done, and the events of the one that is open.
+    """The part of a stream that is needed to end it: the finished items, and the events of the open one.
 
-    Few streams come to need it, so events stay the text that they came as.
+    Few streams need it, so events are stored as text and decoded at the end only.
     """
 
     def __init__(self) -> None:
@@ -60,11 +61,11 @@ class SeenStream:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is a stream that can be ended."""
+        """Whether the stream has begun, so that it can be ended."""
         return bool(self._created)
 
     def see(self, events: Sequence[EncodedEvent]) -> None:
-        """Take note of the next events."""
+        """Add the next events."""
         self._count += len(events)
         for kind, text in events:
             if kind in DELTAS:
@@ -78,11 +79,11 @@ class SeenStream:
                 self._open = []
 
     def failure(self, message: str) -> list[Event]:
-        """The events that close what is open, cut as it is, and end the stream."""
+        """The events that close the open item, as a cut one, and end the stream."""
         output = [orjson.loads(text)["item"] for text in self._done]
         builder = ResponseBuilder(orjson.loads(self._created)["response"], output=output)
         builder.start()
         replay(builder, map(orjson.loads, self._open))
-        fault: ResponseError = {"code": "server_error", "message": message}
-        events = builder.finish("failed", error=fault)
+        error: ResponseError = {"code": "server_error", "message": message}
+        events = builder.finish("failed", error=error)
         return [{**event, "sequence_number": number} for number, event in enumerate(events, start=self._count)]

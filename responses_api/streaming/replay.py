@@ -1,6 +1,6 @@
-"""A stream builder brought back to where a stream was, from its events alone: so that it can be ended. Pure.
+"""Restores a stream builder from the events of its stream, so that the stream can be ended. Pure.
 
-Whoever ends a stream whose worker is gone has neither its model nor its tokens, but the events that readers have seen.
+Whoever ends a stream whose worker is gone has neither its model nor its tokens, only the events that were published.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ CALLS = ("function_call", "custom_tool_call")
 
 
 class NotReplayable(Exception):
-    """The events are not the beginning of a stream that this builder makes."""
+    """This builder doesn't make a stream that begins with these events."""
 
 
 def replayed_builder(
     base: Response, events: Sequence[Event], *, seal: Callable[[str], str] | None = None
 ) -> ResponseBuilder:
-    """The builder that has made these events of a job's stream. Raises :class:`NotReplayable` when it would not."""
+    """The builder after it has made these events of a job's stream. Else raises :class:`NotReplayable`."""
     builder = ResponseBuilder(base, queued=True, seal=seal)
     made = builder.wait()
     if len(events) > len(made):
@@ -34,7 +34,7 @@ def replayed_builder(
 
 
 def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
-    """Give a builder that has begun what these events say that it was given; returns what it makes of that."""
+    """Repeat on a started builder the calls that made these events; returns the events that it makes now."""
     made: list[Event] = []
     phase: Phase | None = None
     tokens: tuple[int, int] | None = None

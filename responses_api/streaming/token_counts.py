@@ -1,4 +1,4 @@
-"""Counting what sequences read and make."""
+"""Counts of the tokens that sequences read and generate."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from inference.types import Chunk
 
 @dataclass(slots=True)
 class TokenCounts:
-    """What generations have read and made."""
+    """Tokens that generations have read and generated."""
 
     input: int = 0
     cached: int = 0
@@ -16,7 +16,7 @@ class TokenCounts:
     output: int = 0
 
     def count(self, chunks: Sequence[Chunk]) -> None:
-        """Add what the engine says of one sequence."""
+        """Add the counts of a sequence's chunks."""
         for chunk in chunks:
             self.cached += chunk.cached_tokens
             self.cache_write += chunk.cache_write_tokens

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from responses_api.protocol.objects.items import GeneratedMessage, GeneratedStatus, Logprob, OutputText, Phase
 from responses_api.streaming.events import Event, ItemEnd
-from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.items.item_events import ItemEvents
 from responses_api.streaming.json_copy import json_copy
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from responses_api.protocol.objects.items import GeneratedReasoning, GeneratedStatus, ReasoningText
 from responses_api.streaming.events import Event, ItemEnd
-from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.items.item_events import ItemEvents
 
 
 class ReasoningItem:

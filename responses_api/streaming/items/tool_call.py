@@ -13,7 +13,7 @@ from responses_api.protocol.objects.items import (
     GeneratedStatus,
 )
 from responses_api.streaming.events import Event, ItemEnd
-from responses_api.streaming.item_events import ItemEvents
+from responses_api.streaming.items.item_events import ItemEvents
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""The open output item of a stream: each kind is a class of the same shape."""
