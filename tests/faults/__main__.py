@@ -1,5 +1,5 @@
 """python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison]
-[clocks] [messages] [frozen] [sweep] [--jobs 200] [--seed N]"""
+[clocks] [messages] [frozen] [statements] [sweep] [walk] [--jobs 200] [--seed N]"""
 
 import argparse
 import random
@@ -19,6 +19,7 @@ from .outage import run_outage
 from .poison import run_poison
 from .realmodel import run_realmodel
 from .sweep import run_sweep
+from .walk import run_walk
 
 SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "kill": run_kill,
@@ -33,6 +34,7 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "frozen": run_frozen,
     "statements": run_statements,
     "sweep": run_sweep,
+    "walk": run_walk,
 }
 
 
