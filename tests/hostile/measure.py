@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
+from tests.hostile.requests.client import Answer, Manner, Request, send
+from tests.hostile.requests.corpus import Hostile
+from tests.hostile.requests.known import Known
 from tests.live.server import LiveServer
 
 from . import KIB, MIB, memory
-from .client import Answer, Manner, Request, send
-from .corpus import Hostile
-from .known import Known
 from .watch import Seen, Watch
 
 SETTLE_SECONDS = 5.0

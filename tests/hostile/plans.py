@@ -6,8 +6,9 @@ import random
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from tests.hostile.requests.corpus import Hostile
+
 from . import KIB, MIB
-from .corpus import Hostile
 from .measure import Bench, Measured
 from .run import Plan
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import httpx
 
+from tests.hostile.requests.corpus import Hostile, corpus
+from tests.hostile.requests.known import Known
+from tests.hostile.requests.manners import ill_mannered
+from tests.hostile.requests.repeated import repeated_requests
 from tests.live.server import LiveServer, embedded, team
 
 from . import MIB, memory
-from .corpus import Hostile, corpus
-from .known import Known
-from .manners import ill_mannered
 from .measure import Bench, Measured, Rules
-from .repeated import repeated_requests
 from .watch import Watch
 
 SETTINGS = {

@@ -10,12 +10,12 @@ import pytest
 from responses_api.api.openapi.document import openapi_document
 from responses_api.errors import ApiError
 from responses_api.protocol import parse_create
+from tests.hostile.requests.corpus import Hostile, body_of, corpus
+from tests.hostile.requests.places import HOLE, WHOLE, Places
+from tests.hostile.requests.schema_shapes import GRAMMARS, SCHEMAS
+from tests.hostile.requests.shapes import DEEP, NUMBERS, TEXTS, WIDE
 
 from . import KIB
-from .corpus import Hostile, body_of, corpus
-from .places import HOLE, WHOLE, Places
-from .schema_shapes import GRAMMARS, SCHEMAS
-from .shapes import DEEP, NUMBERS, TEXTS, WIDE
 
 SIZE = 16 * KIB
 LONG = {"letters", "digits"}

@@ -11,8 +11,8 @@ from responses_api.errors import InvalidRequest, InvalidValue, UnsupportedParame
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.protocol.schemas.check import enforceable_part
 from responses_api.services.admission.check_schemas import check_schemas
+from tests.protocol.schemas.test_json_schema import nested
 from tests.protocol.test_create_properties import JSON
-from tests.protocol.test_json_schema import nested
 
 STRICT: dict[str, Any] = {
     "type": "object",

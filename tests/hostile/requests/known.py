@@ -8,9 +8,9 @@ from typing import Any
 
 import httpx
 
+from tests.hostile import MIB, MODEL
 from tests.live.server import LiveServer
 
-from . import MIB, MODEL
 from .places import QUESTION
 
 LARGE_ITEM = MIB

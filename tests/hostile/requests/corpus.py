@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from . import KIB, MIB
+from tests.hostile import KIB, MIB
+
 from .client import Manner, Request
 from .places import WHOLE, Place, Places
 from .schema_shapes import GRAMMARS, SCHEMAS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from . import MODEL
+from tests.hostile import MODEL
 
 Json = Any
 Build = Callable[[Json], Json]

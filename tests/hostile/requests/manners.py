@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 
-from . import KIB, MIB, MODEL
+from tests.hostile import KIB, MIB, MODEL
+
 from .client import Manner, Request
 from .corpus import Hostile
 from .known import Known

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from . import KIB, MIB, MODEL
+from tests.hostile import KIB, MIB, MODEL
+
 from .client import Request
 from .corpus import Hostile
 from .known import Known
