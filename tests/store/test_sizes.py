@@ -1,10 +1,10 @@
 """What is too large is refused or cut, and histories are read within a budget."""
 
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 import pytest
-import suppress
 
 from responses_api.errors import (
     EntryTooLarge,
