@@ -35,21 +35,21 @@ class ConversationsView(Endpoint):
     """``POST /conversations``."""
 
     def post(self, request: Request) -> Response:
-        asked = parse_create_conversation(self.body.value())
-        return Response(wire_conversation(create_conversation(caller=self.caller, request=asked)))
+        body = parse_create_conversation(self.body.value())
+        return Response(wire_conversation(create_conversation(caller=self.caller, request=body)))
 
 
 class ConversationView(Endpoint):
     """A conversation without its items."""
 
     def get(self, request: Request, conversation_id: str) -> Response:
-        found = wire_conversation(get_conversation(caller=self.caller, conversation_id=conversation_id))
+        wire = wire_conversation(get_conversation(caller=self.caller, conversation_id=conversation_id))
         touch_conversation(caller=self.caller, conversation_id=conversation_id)
-        return Response(found)
+        return Response(wire)
 
     def post(self, request: Request, conversation_id: str) -> Response:
-        asked = parse_update_conversation(self.body.value())
-        row = edit_conversation(caller=self.caller, conversation_id=conversation_id, request=asked)
+        body = parse_update_conversation(self.body.value())
+        row = edit_conversation(caller=self.caller, conversation_id=conversation_id, request=body)
         return Response(wire_conversation(row))
 
     def delete(self, request: Request, conversation_id: str) -> Response:
@@ -81,8 +81,8 @@ class ConversationItemsView(ItemsEndpoint):
 
     def post(self, request: Request, conversation_id: str) -> Response:
         query = parse_item_query(self.query)
-        asked = parse_create_items(self.body.value())
-        added = add_conversation_items(caller=self.caller, conversation_id=conversation_id, request=asked)
+        body = parse_create_items(self.body.value())
+        added = add_conversation_items(caller=self.caller, conversation_id=conversation_id, request=body)
         return Response(item_list(self.shown(added, include=query.include), has_more=False))
 
 
@@ -91,9 +91,9 @@ class ConversationItemView(ItemsEndpoint):
 
     def get(self, request: Request, conversation_id: str, item_id: str) -> Response:
         query = parse_item_query(self.query)
-        found = get_conversation_item(caller=self.caller, conversation_id=conversation_id, item_id=item_id)
+        item = get_conversation_item(caller=self.caller, conversation_id=conversation_id, item_id=item_id)
         touch_conversation(caller=self.caller, conversation_id=conversation_id)
-        return Response(self.shown([found], include=query.include)[0])
+        return Response(self.shown([item], include=query.include)[0])
 
     def delete(self, request: Request, conversation_id: str, item_id: str) -> Response:
         refuse_query(self.query)

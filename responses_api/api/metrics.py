@@ -60,12 +60,12 @@ def counter(family: Family, counts: Mapping[str, float]) -> Metric:
     """A counter. One without labels is there from the start, at 0."""
     if not family.labels:
         return CounterMetricFamily(family.name, family.help, counts.get(family.name, 0))
-    found = CounterMetricFamily(family.name, family.help, labels=family.labels)
+    metric = CounterMetricFamily(family.name, family.help, labels=family.labels)
     for name in sorted(counts):
         if name.startswith(family.name + "{"):
             labels = labels_of(name)
-            found.add_metric([labels[label] for label in family.labels], counts[name])
-    return found
+            metric.add_metric([labels[label] for label in family.labels], counts[name])
+    return metric
 
 
 def histogram(family: Family, counts: Mapping[str, float]) -> Metric:

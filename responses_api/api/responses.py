@@ -76,9 +76,9 @@ class ResponseView(Endpoint):
     def get(self, request: Request, response_id: str) -> Response:
         query = parse_retrieve_query(self.query)
         row = open_response(caller=self.caller, response_id=response_id)
-        found = wire_response(row)
-        found["output"] = shown_items(found["output"], include=query.include, owner=self.caller.scope)
-        return Response(found)
+        response = wire_response(row)
+        response["output"] = shown_items(response["output"], include=query.include, owner=self.caller.scope)
+        return Response(response)
 
     def delete(self, request: Request, response_id: str) -> Response:
         refuse_query(self.query)

@@ -22,20 +22,20 @@ class NotReplayable(Exception):
 def replayed_builder(
     base: Response, events: Sequence[Event], *, seal: Callable[[str], str] | None = None
 ) -> ResponseBuilder:
-    """The builder after it has made these events of a job's stream. Else raises :class:`NotReplayable`."""
+    """The builder after it has repeated these events of a job's stream. Else raises :class:`NotReplayable`."""
     builder = ResponseBuilder(base, queued=True, seal=seal)
-    made = builder.wait()
-    if len(events) > len(made):
-        made += builder.begin()
-    made += replay(builder, events[len(made) :])
-    if made[: len(events)] != list(events):
+    repeated = builder.wait()
+    if len(events) > len(repeated):
+        repeated += builder.begin()
+    repeated += replay(builder, events[len(repeated) :])
+    if repeated[: len(events)] != list(events):
         raise NotReplayable
     return builder
 
 
 def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
     """Repeat on a started builder the calls that made these events; returns the events that it makes now."""
-    made: list[Event] = []
+    repeated: list[Event] = []
     phase: Phase | None = None
     tokens: tuple[int, int] | None = None
     for event in events:
@@ -43,19 +43,19 @@ def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
             case {"type": "response.output_item.added", "item": {"type": "message"}}:
                 phase = event["item"].get("phase")
             case {"type": "response.output_text.delta", "delta": delta}:
-                made += builder.text(delta, phase=phase, logprobs=event["logprobs"])
+                repeated += builder.text(delta, phase=phase, logprobs=event["logprobs"])
             case {"type": "response.reasoning_text.delta", "delta": delta}:
-                made += builder.reasoning(delta)
+                repeated += builder.reasoning(delta)
             case {"type": "response.output_item.added", "item": {"type": "function_call" | "custom_tool_call"}}:
                 item = event["item"]
                 is_custom = item["type"] == "custom_tool_call"
-                made += builder.open_call(item["name"], namespace=item.get("namespace"), custom=is_custom)
+                repeated += builder.open_call(item["name"], namespace=item.get("namespace"), custom=is_custom)
             case {"type": "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta"}:
-                made += builder.call_text(event["delta"])
+                repeated += builder.call_text(event["delta"])
             case {"type": "response.output_item.done", "item": {"type": type, "status": status}} if type in CALLS:
-                made += builder.close_call(complete=status == "completed")
+                repeated += builder.close_call(complete=status == "completed")
             case {"type": "mlx.compaction.completed"}:
                 tokens = event["input_tokens_before"], event["input_tokens_after"]
             case {"type": "response.output_item.done", "item": {"type": "compaction"}}:
-                made += builder.compaction(event["item"]["encrypted_content"], tokens=tokens)
-    return made
+                repeated += builder.compaction(event["item"]["encrypted_content"], tokens=tokens)
+    return repeated

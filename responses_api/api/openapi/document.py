@@ -70,8 +70,12 @@ def openapi_document(*, version: str) -> Json:
         "paths": paths(OPERATIONS),
         "components": {
             "schemas": components(
-                sent={one.body for one in OPERATIONS if one.body is not None},
-                answered={Error, *SHARED, *(one.answer for one in OPERATIONS if one.answer is not None)},
+                sent={operation.body for operation in OPERATIONS if operation.body is not None},
+                answered={
+                    Error,
+                    *SHARED,
+                    *(operation.answer for operation in OPERATIONS if operation.answer is not None),
+                },
             ),
             "responses": {f"Fault{code}": error_answer(about) for code, about in ERRORS.items()},
             "securitySchemes": {

@@ -39,27 +39,27 @@ def definitions(types: Iterable[type]) -> Json:
     _, result = TypeAdapter.json_schemas(
         [(type, "validation", TypeAdapter(type)) for type in types], ref_template=REFS, schema_generator=WireSchema
     )
-    known: Json = result["$defs"]
-    return known
+    defined: Json = result["$defs"]
+    return defined
 
 
 def answered_schemas(types: Iterable[type]) -> Json:
     """The objects' schemas by name. An object that is a part of one other only is written inline."""
-    known = definitions(types)
+    defined = definitions(types)
     names = {type.__name__ for type in types}
-    return {name: inlined(known[name], known, names) for name in sorted(names)}
+    return {name: inlined(defined[name], defined, names) for name in sorted(names)}
 
 
-def inlined(schema: Any, known: Json, names: Collection[str]) -> Any:
+def inlined(schema: Any, defined: Json, names: Collection[str]) -> Any:
     """A schema with references replaced by what they refer to, except for those to ``names``."""
     if isinstance(schema, list):
-        return [inlined(entry, known, names) for entry in schema]
+        return [inlined(entry, defined, names) for entry in schema]
     if not isinstance(schema, dict):
         return schema
     name = schema.get("$ref", "").removeprefix(REFS.format(model=""))
     if name and name not in names:
-        return inlined(known[name], known, names)
-    return {key: inlined(value, known, names) for key, value in schema.items() if key != "title"}
+        return inlined(defined[name], defined, names)
+    return {key: inlined(value, defined, names) for key, value in schema.items() if key != "title"}
 
 
 def cleaned(schema: Json) -> Json:
@@ -88,7 +88,9 @@ def nullable(schema: Json) -> Json:
     for key, value in schema.items():
         if key == "properties":
             required = schema.get("required", ())
-            result[key] = {name: nullable(one) if name in required else or_null(one) for name, one in value.items()}
+            result[key] = {
+                name: nullable(field) if name in required else or_null(field) for name, field in value.items()
+            }
         elif key in ("items", "additionalProperties") and isinstance(value, dict):
             result[key] = nullable(value)
         elif key in ("anyOf", "oneOf"):

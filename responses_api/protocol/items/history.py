@@ -35,17 +35,17 @@ def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = N
     taken: set[str] = set()
     listed = []
     for item in items:
-        wire, wanted = item.wire(), item.id
+        wire, item_id = item.wire(), item.id
         if isinstance(item, CompactionTrigger):
             continue
         if isinstance(item, ItemReference):
             listed.append(wire)
             continue
-        if wanted is None or wanted in taken:
-            wanted = new_id(item_prefix(item.type)) if new_id is not None else None
-        if wanted is not None:
-            taken.add(wanted)
-            wire = {"id": wanted, **wire}
+        if item_id is None or item_id in taken:
+            item_id = new_id(item_prefix(item.type)) if new_id is not None else None
+        if item_id is not None:
+            taken.add(item_id)
+            wire = {"id": item_id, **wire}
         listed.append(wire)
     return listed
 

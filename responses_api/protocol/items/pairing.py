@@ -40,10 +40,10 @@ def check_tool_pairs(history: WireItems, items: WireItems) -> None:
     for (kind, call_id), count in outputs.items():
         if count > len(calls.get((kind, call_id), ())):
             raise _no_call(kind, call_id, known=(kind, call_id) in calls)
-    for (kind, call_id), made in calls.items():
-        whole = [call for call in made if call["status"] != "incomplete"]
-        if outputs[kind, call_id] < len(whole):
-            raise _no_output(kind, call_id, str(whole[-1]["name"]))
+    for (kind, call_id), same_id in calls.items():
+        completed = [call for call in same_id if call["status"] != "incomplete"]
+        if outputs[kind, call_id] < len(completed):
+            raise _no_output(kind, call_id, str(completed[-1]["name"]))
 
 
 def _no_call(kind: str, call_id: str, *, known: bool) -> InvalidValue:

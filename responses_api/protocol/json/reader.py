@@ -313,12 +313,12 @@ class _Reader:
             at = cut
         return "".join(pieces)
 
-    def _cut(self, start: int, wanted: int, end: int) -> int:
-        """The last place up to ``wanted`` that cuts no character and no pair of escapes in two."""
-        if wanted == end:
+    def _cut(self, start: int, limit: int, end: int) -> int:
+        """The last place up to ``limit`` that cuts no character and no pair of escapes in two."""
+        if limit == end:
             return end
-        window = self._text[start:wanted].replace(b"\\\\", b"\0\1")
-        cut = wanted
+        window = self._text[start:limit].replace(b"\\\\", b"\0\1")
+        cut = limit
         if window.endswith(b"\\"):
             cut -= 1
         last = window.rfind(b"\\u", -6)
@@ -328,7 +328,7 @@ class _Reader:
             cut -= 6
         while cut > start and self._text[cut] & 0xC0 == 0x80:
             cut -= 1
-        return cut if cut > start else wanted
+        return cut if cut > start else limit
 
     # Parsing
 

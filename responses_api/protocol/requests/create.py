@@ -24,8 +24,8 @@ from responses_api.protocol.json.values import MAX_INTEGER, MIN_INTEGER, describ
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests import sampling as s
 from responses_api.protocol.requests.conversations import ConversationId
-from responses_api.protocol.tools.choice import ToolChoice, callable_numbers, is_forced
-from responses_api.protocol.tools.declared import Declared, Tools, check_tools, declared_tools
+from responses_api.protocol.tools.choice import ToolChoice, callable_indexes, is_forced
+from responses_api.protocol.tools.declared import DeclaredTool, Tools, check_tools, declared_tools
 from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.parsing import parse_body
@@ -134,20 +134,20 @@ class CreateResponse(WireModel):
     @model_validator(mode="after")
     def _has_tools(self) -> Self:
         check_tools(self.tools, self.declared_tools)
-        if self._callable_numbers and self.stop_strings:
+        if self._callable_indexes and self.stop_strings:
             reason = "would cut the calls that `tools` allow; leave it out, or send 'none' as `tool_choice`"
             raise refusal("invalid_value", reason, field="stop")
         return self
 
     @cached_property
-    def declared_tools(self) -> tuple[Declared, ...]:
+    def declared_tools(self) -> tuple[DeclaredTool, ...]:
         """The functions and custom tools, as they were declared."""
         return declared_tools(self.tools)
 
     @cached_property
     def callable_tools(self) -> tuple[ModelTool, ...]:
         """The declared tools for the model's dialect, in order. Slow for schemas whose size was not checked."""
-        return tuple(one.for_model() for one in self.declared_tools)
+        return tuple(tool.for_model() for tool in self.declared_tools)
 
     @property
     def shown_tools(self) -> tuple[ModelTool, ...]:
@@ -157,11 +157,11 @@ class CreateResponse(WireModel):
     @property
     def offered_tools(self) -> tuple[ModelTool, ...]:
         """The tools that the model may call."""
-        return tuple(self.callable_tools[number] for number in self._callable_numbers)
+        return tuple(self.callable_tools[index] for index in self._callable_indexes)
 
     @cached_property
-    def _callable_numbers(self) -> tuple[int, ...]:
-        return callable_numbers(self.tool_choice, self.declared_tools)
+    def _callable_indexes(self) -> tuple[int, ...]:
+        return callable_indexes(self.tool_choice, self.declared_tools)
 
     @property
     def must_call(self) -> bool:

@@ -30,10 +30,10 @@ def endless_place(schema: dict[str, Any]) -> Path | None:
 
 
 def _applied(node: dict[str, Any], places: Places) -> set[int]:
-    found = {id(choice) for keyword in IN_PLACE for choice in node.get(keyword, ())}
+    targets = {id(choice) for keyword in IN_PLACE for choice in node.get(keyword, ())}
     if "$ref" in node:
-        found.add(id(places.target(node["$ref"])))
-    return found
+        targets.add(id(places.target(node["$ref"])))
+    return targets
 
 
 def _peel(after: dict[int, set[int]], before: dict[int, set[int]]) -> None:

@@ -9,7 +9,7 @@ from pydantic import Discriminator, Field, Tag
 
 from responses_api.protocol.json.values import describe
 from responses_api.protocol.tools.client import CALLABLE_TYPES
-from responses_api.protocol.tools.declared import HOSTED_TYPES, MAX_TOOLS, Declared, HostedTool
+from responses_api.protocol.tools.declared import HOSTED_TYPES, MAX_TOOLS, DeclaredTool, HostedTool
 from responses_api.protocol.validation.base import (
     OTHER,
     TAG_PREFIX,
@@ -113,10 +113,10 @@ def is_forced(choice: ToolChoice) -> bool:
     return choice == "required" or isinstance(choice, NamedTool)
 
 
-def callable_numbers(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[int, ...]:
+def callable_indexes(choice: ToolChoice, declared: Sequence[DeclaredTool]) -> tuple[int, ...]:
     """The indexes of the declared tools that may be called.
 
-    Refuses names that no tool has, and a call that must be where there is no tool to call.
+    Refuses names that no tool has, and a required call without a tool to call.
     """
     if choice == "none":
         return ()
@@ -128,36 +128,36 @@ def callable_numbers(choice: ToolChoice, declared: Sequence[Declared]) -> tuple[
             for index, entry in enumerate(choice.tools)
             if isinstance(entry, NamedTool)
         }
-        found = tuple(sorted(named))
+        indexes = tuple(sorted(named))
     else:
-        found = tuple(range(len(declared)))
-    if is_forced(choice) and not found:
+        indexes = tuple(range(len(declared)))
+    if is_forced(choice) and not indexes:
         reason = "asks for a call, but there is no function or custom tool to call; declare one in `tools`"
         raise refusal("invalid_value", reason, field="tool_choice")
-    return found
+    return indexes
 
 
-def _find(choice: NamedTool, declared: Sequence[Declared], place: str) -> int:
+def _find(choice: NamedTool, declared: Sequence[DeclaredTool], place: str) -> int:
     if choice.namespace is not None:
-        namespaces = {one.namespace for one in declared if one.namespace is not None}
+        namespaces = {entry.namespace for entry in declared if entry.namespace is not None}
         if choice.namespace not in namespaces:
             near = closest(choice.namespace, sorted(namespaces)) or "; declare it in `tools`"
             reason = f"is {describe(choice.namespace)}, which no declared namespace is called{near}"
             raise refusal("invalid_value", reason, field=f"{place}.namespace")
-    known = [
-        (number, one)
-        for number, one in enumerate(declared)
-        if one.tool.type == choice.type and (choice.namespace is None or one.namespace == choice.namespace)
+    candidates = [
+        (index, entry)
+        for index, entry in enumerate(declared)
+        if entry.tool.type == choice.type and (choice.namespace is None or entry.namespace == choice.namespace)
     ]
-    found = [(number, one) for number, one in known if one.tool.name == choice.name]
-    outside = [(number, one) for number, one in found if one.namespace is None]
-    if len(found) > 1 and not outside:
-        names = ", ".join(f"'{one.namespace}'" for _, one in found[:4])
+    matches = [(index, entry) for index, entry in candidates if entry.tool.name == choice.name]
+    without_namespace = [(index, entry) for index, entry in matches if entry.namespace is None]
+    if len(matches) > 1 and not without_namespace:
+        names = ", ".join(f"'{entry.namespace}'" for _, entry in matches[:4])
         reason = f"is a name in several namespaces ({names}); send `namespace`, too"
         raise refusal("invalid_value", reason, field=f"{place}.name")
-    if not found:
-        near = closest(choice.name, sorted({one.tool.name for _, one in known})) or "; declare it in `tools`"
+    if not matches:
+        near = closest(choice.name, sorted({entry.tool.name for _, entry in candidates})) or "; declare it in `tools`"
         kind = "function" if choice.type == "function" else "custom tool"
         reason = f"is {describe(choice.name)}, which no declared {kind} is called{near}"
         raise refusal("invalid_value", reason, field=f"{place}.name")
-    return (outside or found)[0][0]
+    return (without_namespace or matches)[0][0]

@@ -113,46 +113,46 @@ Tools = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declared:
+class DeclaredTool:
     """A tool that the client runs, where it was declared."""
 
     path: Path
     namespace: str | None
     tool: ClientTool
-    about: str = ""
+    purpose: str = ""
     """The description of its namespace."""
 
     def for_model(self) -> ModelTool:
         tool = self.tool.for_model(self.namespace)
-        return replace(tool, description=" ".join(filter(None, (self.about, tool.description))))
+        return replace(tool, description=" ".join(filter(None, (self.purpose, tool.description))))
 
 
-def declared_tools(tools: Sequence[Tool]) -> tuple[Declared, ...]:
+def declared_tools(tools: Sequence[Tool]) -> tuple[DeclaredTool, ...]:
     """The functions and custom tools in order, those of namespaces too."""
-    found: list[Declared] = []
+    declared: list[DeclaredTool] = []
     for index, tool in enumerate(tools):
         path: Path = ("tools", index)
         if isinstance(tool, Namespace):
-            found += [
-                Declared(path=(*path, "tools", number), namespace=tool.name, tool=member, about=tool.description)
+            declared += [
+                DeclaredTool(path=(*path, "tools", number), namespace=tool.name, tool=member, purpose=tool.description)
                 for number, member in enumerate(tool.tools)
             ]
         elif not isinstance(tool, HostedTool):
-            found.append(Declared(path=path, namespace=None, tool=tool))
-    return tuple(found)
+            declared.append(DeclaredTool(path=path, namespace=None, tool=tool))
+    return tuple(declared)
 
 
-def check_tools(tools: Sequence[Tool], declared: Sequence[Declared]) -> None:
+def check_tools(tools: Sequence[Tool], declared: Sequence[DeclaredTool]) -> None:
     """Refuse too many tools, and two of the same name."""
     count = len(declared) + sum(isinstance(tool, HostedTool) for tool in tools)
     if count > MAX_TOOLS:
         reason = f"must declare at most {MAX_TOOLS} tools, those of namespaces counted, but it declares {count}"
         raise refusal("invalid_value", reason, field="tools")
     seen: dict[tuple[str | None, str], str] = {}
-    for one in declared:
-        key = (one.namespace, one.tool.name)
-        place = str(format_path(one.path))
+    for entry in declared:
+        key = (entry.namespace, entry.tool.name)
+        place = str(format_path(entry.path))
         if key in seen:
-            reason = f"is '{one.tool.name}', as the name of `{seen[key]}` is; each tool needs a name of its own"
+            reason = f"is '{entry.tool.name}', as the name of `{seen[key]}` is; each tool needs a name of its own"
             raise refusal("invalid_value", reason, field=f"{place}.name")
         seen[key] = place

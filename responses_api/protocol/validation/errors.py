@@ -53,8 +53,8 @@ _BOUNDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 def api_error(error: ValidationError) -> ApiError:
     """The error to report, of all that pydantic found."""
-    found = error.errors(include_url=False)
-    first = next((e for e in found if e["type"] != "missing"), found[0])
+    errors = error.errors(include_url=False)
+    first = next((e for e in errors if e["type"] != "missing"), errors[0])
     path = _path(first)
     param = format_path(path)
     subject = f"`{param}`" if param else "The request body"
