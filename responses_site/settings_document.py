@@ -1,19 +1,40 @@
-"""`docs/settings.md`, made from the declarations in `responses_site.env`."""
+"""What is made from the declarations in `responses_site.env`: `docs/settings.md`, and types for the type checker."""
 
-from responses_site.env import Declaration, declarations
+import inspect
+from pathlib import Path
+
+from responses_site.env import Declaration, declarations, django_setting_types
 from responses_site.setting_kinds import BASE_DIR
 
-PATH = BASE_DIR / "docs" / "settings.md"
+DOCUMENT = BASE_DIR / "docs" / "settings.md"
+TYPES = BASE_DIR / "responses_site" / "settings" / "variables.pyi"
 
 INTRODUCTION = """\
 # Settings
 
-<!-- Made by `manage.py settings_docs` from responses_site/env.py: change it there. -->
+<!-- Made by `manage.py settings_docs` from responses_site/env/: change it there. -->
 
 Environment variables, all optional in the embedded shape (`make serve`). Setting `REDIS_URL` chooses the team shape:
 web and worker processes apart, with PostgreSQL between them. An empty value counts as unset. A bad value ends the start
 with one line that names the variable and says what is allowed; a `RESPONSES_` name that is no setting is warned of.
 """
+
+
+TYPES_INTRODUCTION = """\
+# Made by `manage.py settings_docs` from responses_site/env/: change it there.
+import pathlib
+"""
+
+
+def generated_files() -> dict[Path, str]:
+    """Every file and what must be in it."""
+    return {DOCUMENT: settings_document(), TYPES: setting_types()}
+
+
+def setting_types() -> str:
+    """A stub that types Django's settings."""
+    lines = [f"{name}: {inspect.formatannotation(kind)}" for name, kind in django_setting_types().items()]
+    return "\n".join([TYPES_INTRODUCTION, *lines]) + "\n"
 
 
 def settings_document() -> str:

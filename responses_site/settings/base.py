@@ -8,9 +8,10 @@ from responses_site.env import LOCAL_NAMES
 from responses_site.setting_kinds import BASE_DIR
 from responses_site.settings import messaging
 from responses_site.settings.databases import databases
-from responses_site.settings.environment import read_environment
+from responses_site.settings.environment import env, secret_key
+from responses_site.settings.variables import *  # noqa: F403
 
-env, SECRET_KEY = read_environment()
+SECRET_KEY = secret_key
 SECRET_KEY_FALLBACKS = list(env.secret_key_fallbacks)
 
 # --- Django ----------------------------------------------------------------------------------------------------------
@@ -153,68 +154,5 @@ CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
 
 RESPONSES_VERSION: str = tomllib.loads((BASE_DIR / "pyproject.toml").read_text())["project"]["version"]
 RESPONSES_TEAM = env.team
-RESPONSES_HOST = env.host
-RESPONSES_PORT = env.port
 RESPONSES_BOUND_TO_LOOPBACK = env.bound_to_loopback
-RESPONSES_BEHIND_TLS = env.behind_tls
 RESPONSES_OPEN_ACCESS = env.open_access
-RESPONSES_CORS_ORIGINS = env.cors_origins
-RESPONSES_DATA_DIR = env.data_dir
-RESPONSES_STORE_DEFAULT = env.store_default
-RESPONSES_STORE_TTL_SECONDS = env.store_ttl_seconds
-RESPONSES_STORE_MAX_ENTRIES = env.store_max_entries
-RESPONSES_STORE_MAX_BYTES = env.store_max_bytes
-RESPONSES_ENTRY_MAX_BYTES = env.entry_max_bytes
-RESPONSES_PROJECT_MAX_ENTRIES = env.project_max_entries
-RESPONSES_PROJECT_MAX_BYTES = env.project_max_bytes
-RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = env.conversation_store_max_entries
-RESPONSES_CONVERSATION_STORE_MAX_BYTES = env.conversation_store_max_bytes
-RESPONSES_ASSEMBLY_MAX_BYTES = env.assembly_max_bytes
-RESPONSES_ISOLATION = env.isolation
-RESPONSES_CONVERSATION_STORE_TTL_SECONDS = env.conversation_store_ttl_seconds
-RESPONSES_BODY_MAX_BYTES = env.body_max_bytes
-RESPONSES_BODY_MAX_VALUES = env.body_max_values
-RESPONSES_BODIES_MAX_BYTES = env.bodies_max_bytes
-RESPONSES_BODIES_MAX_BYTES_PER_KEY = env.bodies_max_bytes_per_key
-RESPONSES_READ_TIMEOUT_SECONDS = env.read_timeout_seconds
-RESPONSES_MAX_CONNECTIONS = env.max_connections
-RESPONSES_IDLE_TIMEOUT_SECONDS = env.idle_timeout_seconds
-RESPONSES_SEND_MAX_BYTES = env.send_max_bytes
-RESPONSES_ECHO_MAX_BYTES = env.echo_max_bytes
-RESPONSES_HOSTED_TOOLS = env.hosted_tools
-RESPONSES_SCHEMA_MAX_BYTES = env.schema_max_bytes
-RESPONSES_SCHEMA_MAX_NODES = env.schema_max_nodes
-RESPONSES_SCHEMA_MAX_DEPTH = env.schema_max_depth
-RESPONSES_VALIDATION_MAX_NODES = env.validation_max_nodes
-RESPONSES_VALIDATION_MAX_DEPTH = env.validation_max_depth
-RESPONSES_VALIDATION_SECONDS = env.validation_seconds
-RESPONSES_MAX_QUEUE = env.max_queue
-RESPONSES_QUEUE_MAX_BYTES = env.queue_max_bytes
-RESPONSES_BACKGROUND_MAX_JOBS = env.background_max_jobs
-RESPONSES_BACKGROUND_MAX_JOBS_PER_KEY = env.background_max_jobs_per_key
-RESPONSES_BACKGROUND_TIMEOUT_SECONDS = env.background_timeout_seconds
-RESPONSES_BACKGROUND_INPUT_MAX_BYTES = env.background_input_max_bytes
-RESPONSES_BACKGROUND_EPHEMERAL_TTL_SECONDS = env.background_ephemeral_ttl_seconds
-RESPONSES_BACKGROUND_REQUIRES_STORE = env.background_requires_store
-RESPONSES_EVENT_TTL_SECONDS = env.event_ttl_seconds
-RESPONSES_EVENTS_MAX_COUNT = env.events_max_count
-RESPONSES_EVENTS_MAX_BYTES = env.events_max_bytes
-RESPONSES_STREAM_READERS = env.stream_readers
-RESPONSES_STREAM_READERS_PER_KEY = env.stream_readers_per_key
-RESPONSES_DEFAULT_MODEL = env.default_model
-RESPONSES_MODELS = env.models
-RESPONSES_ENGINE = env.engine
-RESPONSES_SCRIPTED_TOKEN_SECONDS = env.scripted_token_seconds
-RESPONSES_BATCH_SIZE = env.batch_size
-RESPONSES_PREFILL_STEP = env.prefill_step
-RESPONSES_CLAIM_AHEAD = env.claim_ahead
-RESPONSES_PROMPT_CACHE_MAX_BYTES = env.prompt_cache_max_bytes
-RESPONSES_REASONING_ECHO_MAX_BYTES = env.reasoning_echo_max_bytes
-RESPONSES_LEASE_SECONDS = env.lease_seconds
-RESPONSES_SWEEP_SECONDS = env.sweep_seconds
-RESPONSES_GRACE_SECONDS = env.grace_seconds
-RESPONSES_KEEPALIVE_SECONDS = env.keepalive_seconds
-RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS = env.stream_write_timeout_seconds
-RESPONSES_FOREGROUND_TIMEOUT_SECONDS = env.foreground_timeout_seconds
-RESPONSES_LOG_LEVEL = env.log_level
-RESPONSES_LOG_FORMAT = env.log_format

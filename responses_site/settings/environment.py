@@ -18,3 +18,6 @@ def read_environment() -> tuple[Environment, str]:
     for sentence in unknown_names(os.environ):
         print(f"warning: {sentence}", file=sys.stderr)
     return environment, secret_key
+
+
+env, secret_key = read_environment()

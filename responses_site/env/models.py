@@ -1,0 +1,60 @@
+"""What generates, and with how much memory."""
+
+from dataclasses import dataclass
+
+from responses_site import setting_kinds as kinds
+from responses_site.setting_kinds import GIB, MIB, NAMES, TEXT
+
+from .declaration import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings:
+    """What generates, and with how much memory."""
+
+    default_model: str = setting(
+        "RESPONSES_DEFAULT_MODEL", TEXT, "smollm2-135m", "Model for requests that name none; a name or an alias."
+    )
+    models: tuple[str, ...] = setting(
+        "RESPONSES_MODELS",
+        NAMES,
+        (),
+        "Models that a worker serves.",
+        default_text="all in the data directory",
+    )
+    engine: str = setting(
+        "RESPONSES_ENGINE",
+        kinds.choice("mlx", "scripted"),
+        "mlx",
+        "What generates: the models on MLX, or a script for tests.",
+    )
+    scripted_token_seconds: float = setting(
+        "RESPONSES_SCRIPTED_TOKEN_SECONDS", kinds.seconds(0), 0.0, "Time that the scripted engine takes for a token."
+    )
+    batch_size: int = setting(
+        "RESPONSES_BATCH_SIZE", kinds.integer(1, 4096), 32, "Most sequences that a model generates at once."
+    )
+    prefill_step: int = setting(
+        "RESPONSES_PREFILL_STEP",
+        kinds.integer(1, 65536),
+        256,
+        "Prompt tokens read in one step; running streams wait for a step to end.",
+    )
+    claim_ahead: int = setting(
+        "RESPONSES_CLAIM_AHEAD",
+        kinds.integer(0),
+        512,
+        "Responses that a worker takes on beyond those that it generates.",
+    )
+    prompt_cache_max_bytes: int = setting(
+        "RESPONSES_PROMPT_CACHE_MAX_BYTES",
+        kinds.byte_count(0),
+        2 * GIB,
+        "Memory for prompt prefixes kept for reuse; 0 keeps none.",
+    )
+    reasoning_echo_max_bytes: int = setting(
+        "RESPONSES_REASONING_ECHO_MAX_BYTES",
+        kinds.byte_count(0),
+        16 * MIB,
+        "Memory for what models thought, for clients that send a turn back without it; 0 keeps none.",
+    )

@@ -1,0 +1,114 @@
+"""Where the server listens, who may reach it, and what it stands on."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from responses_site import setting_kinds as kinds
+from responses_site.setting_kinds import (
+    ADDRESS,
+    BASE_DIR,
+    BOOLEAN,
+    CORS_ORIGINS,
+    DIRECTORY,
+    NAMES,
+    ORIGINS,
+    SECRET,
+    SECRETS,
+)
+
+from .declaration import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerSettings:
+    """Where the server listens, who may reach it, and what it stands on."""
+
+    host: str = setting("HOST", ADDRESS, "127.0.0.1", "Address that the server binds to.")
+    port: int = setting("PORT", kinds.integer(0, 65535), 8080, "Port that the server binds to; 0 takes a free one.")
+    data_dir: Path = setting(
+        "RESPONSES_DATA_DIR",
+        DIRECTORY,
+        BASE_DIR / ".data",
+        "Directory of the database, secrets and models; a relative one is taken from the checkout.",
+        default_text="`.data`",
+    )
+    database_url: str = setting(
+        "DATABASE_URL",
+        kinds.url("postgresql", "postgres", "sqlite"),
+        "",
+        "Database; the team shape needs PostgreSQL.",
+        default_text="SQLite in the data directory",
+        becomes="DATABASES",
+    )
+    database_connections: int = setting(
+        "RESPONSES_DATABASE_CONNECTIONS",
+        kinds.integer(4),
+        16,
+        "Connections to PostgreSQL that a process holds at most, two of them for heartbeats alone; all processes "
+        "together must fit its max_connections.",
+        becomes="DATABASES",
+    )
+    redis_url: str = setting(
+        "REDIS_URL",
+        kinds.url("redis", "rediss"),
+        "",
+        "Redis that carries events between processes; setting it chooses the team shape.",
+        shape="team",
+        default_text="none",
+        becomes="CHANNEL_LAYERS",
+    )
+    broker_url: str = setting(
+        "RESPONSES_BROKER_URL",
+        kinds.url("redis", "rediss", "amqp", "amqps"),
+        "",
+        "Broker that wakes the workers: Redis or RabbitMQ.",
+        shape="team",
+        default_text="`REDIS_URL`",
+        becomes="CELERY_BROKER_URL",
+    )
+    secret_key: str = setting(
+        "RESPONSES_SECRET_KEY",
+        SECRET,
+        "",
+        "Key that signs sessions; every process of a team has the same, and there it is required.",
+        default_text="made once, in `secret.key` in the data directory",
+        becomes="SECRET_KEY",
+    )
+    secret_key_fallbacks: tuple[str, ...] = setting(
+        "RESPONSES_SECRET_KEY_FALLBACKS",
+        SECRETS,
+        (),
+        "Secrets of before: sessions and compacted histories made with them are still read. Remove one when the last "
+        "of these is gone.",
+        default_text="none",
+        becomes="SECRET_KEY_FALLBACKS",
+    )
+    allowed_hosts: tuple[str, ...] = setting(
+        "RESPONSES_ALLOWED_HOSTS",
+        NAMES,
+        (),
+        "Host names that requests may ask for.",
+        default_text="the loopback names when bound to loopback, else `*`",
+        becomes="ALLOWED_HOSTS",
+    )
+    csrf_trusted_origins: tuple[str, ...] = setting(
+        "RESPONSES_CSRF_TRUSTED_ORIGINS",
+        ORIGINS,
+        (),
+        "Origins whose forms the admin accepts, when a proxy changes the host.",
+        default_text="none",
+        becomes="CSRF_TRUSTED_ORIGINS",
+    )
+    cors_origins: tuple[str, ...] = setting(
+        "RESPONSES_CORS_ORIGINS",
+        CORS_ORIGINS,
+        (),
+        "Origins whose web pages may use the API from a browser; `*` is any.",
+        default_text="none",
+    )
+    behind_tls: bool = setting(
+        "RESPONSES_BEHIND_TLS",
+        BOOLEAN,
+        False,
+        "For a server that only a TLS proxy reaches, which sets X-Forwarded-Proto: secure cookies, HSTS.",
+    )

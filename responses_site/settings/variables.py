@@ -1,0 +1,5 @@
+"""The server's own settings: each field of the environment under its name. Their types stand in `variables.pyi`."""
+
+from responses_site.settings.environment import env
+
+globals().update(env.django_settings())
