@@ -8,7 +8,7 @@ from responses_api.worker.process import current_worker
 
 @shared_task(name=TASK, ignore_result=True)
 def run_generations() -> None:
-    """Have what waits claimed and begun."""
+    """Claim and start waiting requests."""
     worker = current_worker()
     if worker is not None:
         worker.wake()
@@ -16,7 +16,7 @@ def run_generations() -> None:
 
 @shared_task(name=JOB_TASK, ignore_result=True)
 def run_background_jobs() -> None:
-    """Have the background jobs that wait claimed and begun, as far as slots are free."""
+    """Claim and start waiting background jobs, as far as slots are free."""
     worker = current_worker()
     if worker is not None:
         worker.wake(background=True)

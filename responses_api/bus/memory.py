@@ -17,7 +17,7 @@ from .sizes import BUFFER_BYTES, size_of
 
 @dataclass(slots=True)
 class _Buffer:
-    """What one channel has not read; never empty."""
+    """Unread messages of one channel; never empty."""
 
     messages: deque[tuple[int, Wire]] = field(default_factory=deque)
     size: int = 0

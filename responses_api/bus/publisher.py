@@ -1,6 +1,6 @@
 """Sending from threads through a channel layer that lives on an event loop (Redis).
 
-One persistent loop on one thread: a loop a message would cost twenty times the send. Messages of a group leave in the
+One persistent loop on one thread: a loop per message would cost twenty times the send. Messages of a group leave in the
 order in which they were given; events that wait for the same reader leave as one message.
 """
 

@@ -4,8 +4,8 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 BUFFER_BYTES = 16 << 20
-"""Of the messages that wait for one reader. One that falls further behind misses the newest, and sees by their numbers
-that it did.
+"""Most bytes of messages that wait for one reader. One that falls further behind misses the newest, and notices it by
+their numbers.
 """
 
 

@@ -11,7 +11,7 @@ from .runtime.worker import GenerationWorker
 def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
     """Load the default model, announce all models and begin to work. Raises :class:`ModelError`.
 
-    An interrupt while a model loads ends its engine before it goes on.
+    An interrupt while a model loads ends its engine, and is raised again.
     """
     chunks = ChunkQueue()
     host = ModelHost(chunks.put)

@@ -1,4 +1,4 @@
-"""What an answer looks like: what the decoder holds it to, and the parser that reads it as it comes."""
+"""The form of an answer: the constraint on the decoder, and the parser that reads what it makes."""
 
 import json
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from inference.types import ChatTokenizer, Constraint, ThinkingLimit
 from responses_api.protocol import CreateResponse
 
 TAIL = 32
-"""So many tokens at the end of a prompt tell whether it opens a block of thinking."""
+"""How many tokens at the end of a prompt show whether it opens a block of thinking."""
 ANY_OBJECT = '{"type": "object"}'
 
 

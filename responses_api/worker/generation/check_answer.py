@@ -15,7 +15,7 @@ ANY_OBJECT = {"type": "object"}
 def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     """Why the text or the calls of a Response object are not what its request asked for; empty when they are.
 
-    A text is looked at when it was to be JSON, the arguments of a call when the decoder was to hold them to a schema.
+    A text is checked when it was to be JSON, the arguments of a call when the decoder was to follow their schema.
     """
     limits = ValidationLimits(
         max_nodes=settings.RESPONSES_VALIDATION_MAX_NODES,
@@ -30,8 +30,8 @@ def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     }
     for call in calls:
         schema = schemas.get((call["name"], call.get("namespace")), ANY_OBJECT)
-        if flaw := answer_error(call["arguments"], schema, limits=limits):
-            return flaw
+        if error := answer_error(call["arguments"], schema, limits=limits):
+            return error
     form = request.text.format.wire()
     texts = [
         "".join(part["text"] for part in item["content"] if part["type"] == "output_text")

@@ -43,7 +43,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerEnd:
-    """The end of one answer: judged, told in events, and stored under the lease of its run."""
+    """The end of one answer: judged, written as events, and stored under the lease of its run."""
 
     lease: Lease
     stop: Stop
@@ -118,7 +118,7 @@ class AnswerEnd:
             tries += 1
 
     def remember_thinking(self) -> None:
-        """Keep what the answer has thought, for the requests that continue it."""
+        """Remember what the answer has thought, for the requests that continue it."""
         prepared = self.prepared
         if self.answer.reasoning_tokens and prepared.history is not None:
             remember_thinking(

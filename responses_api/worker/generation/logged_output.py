@@ -80,7 +80,7 @@ class LoggedOutput:
         self._has_begun = False
         """Whether the database knows that this worker has begun the job."""
         self._gap = ""
-        """Why the job can't go on: it has events that are not in its log, and ends without content."""
+        """Why the job can't be resumed: it has events that are not in its log, and ends without content."""
 
     # The beginning
 
@@ -150,7 +150,10 @@ class LoggedOutput:
     # The middle
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
-        """The last chunk waits until it is known whether the job ends with it: what was held back comes out with it."""
+        """Feed the answer, and add to the log.
+
+        The last chunk waits until it is known whether the job ends with it: it gives out text that was held back.
+        """
         answer = self._answer
         assert answer is not None
         if self._gap:

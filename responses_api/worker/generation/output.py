@@ -1,4 +1,4 @@
-"""Where the events of a run go: the one thing in which a foreground response and a background job differ."""
+"""Where the events of a run go, in which foreground responses and background jobs differ."""
 
 from collections.abc import Sequence
 from typing import Protocol

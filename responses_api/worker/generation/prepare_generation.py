@@ -41,7 +41,7 @@ class CompactedHistory:
     tokens_before: int
     tokens_after: int
     announced: bool
-    """Whether the stream tells of it by the events of `context_management`."""
+    """Whether the stream announces it by the events of `context_management`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class Prepared:
     request: CreateResponse | None = None
     """What was asked for; ``None`` for a compaction by itself."""
     history: Said | None = None
-    """What the answer goes on from; ``None`` where no thinking is remembered."""
+    """What was said before the answer; ``None`` where no thinking is remembered."""
     scope: str = ""
     """Where its thinking is remembered."""
     parser: Parser | None = None
@@ -112,10 +112,10 @@ def prepare_generation(
     continuation: Continuation | None = None,
     check: Check = unchecked,
 ) -> "Prepared | Compacting":
-    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` the client is told of, and
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` for the client, and
     what ``check`` raises between the steps.
 
-    With a ``continuation``, the prompt is the one of before.
+    With a ``continuation``, the prompt is that of the earlier worker.
     """
     with assembling(cache_scope) as assembly:
         assembly.add(history_size(row.parent_id))
@@ -152,7 +152,7 @@ def _read_job(
 ) -> _Job:
     body = row.body_dict()
     if not row.background:
-        # By the database's clock. A job's is as it was told when it was admitted.
+        # By the database's clock. A job's was published when it was admitted.
         body["created_at"] = int(row.created_at.timestamp())
     payload = read_stored(row.request)
     request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
@@ -267,7 +267,7 @@ class Compacting:
         self._spent = TokenCounts()
 
     def _keep_tokens(self) -> int | None:
-        """How much is to be kept of the newest turns: well below a threshold, which would else be reached at once."""
+        """Tokens of the newest turns to retain: well below a threshold, which would else be reached at once."""
         if isinstance(self._job.request, CompactRequest):
             return self._job.request.keep_tokens
         threshold = self._threshold()

@@ -13,14 +13,14 @@ from responses_api.services.jobs.leases import Lease
 from responses_api.streaming import EncodedEvent
 
 BUFFER_BYTES = 4 << 20
-"""Of one response's events: a reader misses a moment of its stream, not all of it."""
+"""Of one response's events: a reader may miss a little of its stream, not all of it."""
 MESSAGE_BYTES = 1 << 20
 
 
 class PublishedEvents:
-    """Publishes events, and the latest of them again. A reader that is further behind is told that it is.
+    """Publishes events, and the latest of them again. A reader that is further behind gets :class:`ReaderBehind`.
 
-    With ``whole`` the reader waits for the end alone. It holds nothing but events, so that it may outlive a generation.
+    With ``whole`` the reader waits for the end alone. It refers to nothing but events, so that it may outlive the run.
     """
 
     def __init__(self, lease: Lease, *, whole: bool) -> None:
@@ -33,7 +33,7 @@ class PublishedEvents:
         self._has_ended = False
         self._reason = ""
         self._only: ResponseRefused | ResponseResult | None = None
-        """The one message that said all there was to say."""
+        """The only message, of a response that was refused, or whose reader waits for the whole object."""
         self.memory = 0
         """Bytes of memory that its events take."""
 
@@ -80,10 +80,10 @@ class PublishedEvents:
 
     def _add(self, events: Sequence[EncodedEvent]) -> None:
         first = self.count
-        self._keep(events)
+        self._append(events)
         self._send(first, events)
 
-    def _keep(self, events: Sequence[EncodedEvent]) -> None:
+    def _append(self, events: Sequence[EncodedEvent]) -> None:
         for event in events:
             self._events.append(event)
             self.memory += sys.getsizeof(event[1])

@@ -37,7 +37,7 @@ class Run:
         """Whether it runs in the background."""
         self.request_id = f"{row.public_id}.{lease.attempt}"
         self.sequence_id = ""
-        """The name of what an engine has of it now: the answer, or a summary before it. Empty before there is one."""
+        """The engine's id of its sequence: of the answer, or of a summary before it. Empty before there is one."""
         self._owner = cache_scope(project_id=row.project_id, key_id=row.key_id)
         self._output = output
         self._stop = stop
@@ -67,7 +67,7 @@ class Run:
         return self._stop.reason is not None
 
     def interruption(self) -> ServerError:
-        """What the client is told whose request ended before it was accepted."""
+        """The error for a client whose request ended before it was accepted."""
         return self._stop.error()
 
     # The beginning
@@ -125,11 +125,11 @@ class Run:
         self._output.close(finish, error)
 
     def refuse(self, error: ApiError) -> None:
-        """The request can't be run: tell whoever waits for it, and forget it."""
+        """The request can't be run: tell its reader, and forget it."""
         self._output.refuse(error)
 
     def let_go(self) -> None:
-        """It has ended, however it did: a history that was being compacted need not be held any longer."""
+        """It has ended, however it did: release the history that was being compacted."""
         self._compacting = None
 
 

@@ -8,7 +8,7 @@ from responses_api.streaming import Answer
 
 
 class Stopwatch:
-    """Goes on from when the database said that a row was claimed. SQLite says it as text."""
+    """Counts from the time at which the database claimed a row, which SQLite returns as text."""
 
     def __init__(self, row: Response) -> None:
         claimed_at: datetime | str = row.claimed_at  # type: ignore[attr-defined]  # the claim has added it

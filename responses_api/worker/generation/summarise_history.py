@@ -34,21 +34,21 @@ ANSWER_SHARE = 4
 SHORTENING = 2
 """And no more than half of what it replaces."""
 LEAST_SUMMARY_TOKENS = 16
-"""A shorter one could say nothing."""
+"""A shorter summary could say nothing."""
 MOST_PASSES = 64
 FILLED = 0.95
 """A piece of a transcript that fills so much of the room is as good as the longest."""
-COUNTED_LETTERS = 65_536
+COUNTED_CHARACTERS = 65_536
 """Of a history too long for the window, so much is counted at once."""
 
 
 def default_keep_tokens(window: int) -> int:
-    """How much of the newest turns is kept as it is, for a window of so many tokens."""
+    """How many tokens of the newest turns are retained as they are, in a context of this length."""
     return min(window // KEPT_SHARE, MOST_KEPT_TOKENS)
 
 
 class Summariser:
-    """Compacts one history. Whoever holds it runs the generations: `prompt`, then `take`, until there is no prompt.
+    """Compacts one history. Its owner runs the generations: `prompt`, then `take`, until there is no prompt.
 
     A summary's limit is well below what it replaces; where that leaves no room for one, nothing is generated, and
     `can_shorten` says so before. Raises :class:`ContextLengthExceeded` when not even one piece fits the window, or when
@@ -78,7 +78,7 @@ class Summariser:
 
     @cached_property
     def tokens(self) -> int:
-        """Of the history as it is. Of one too long for the window, those of its texts."""
+        """Tokens of the history as it is; of its texts alone, where it is too long for the window."""
         messages = self._renderer.messages(self._items)
         if self._renderer.can_fit(messages, self._window):
             return len(self._renderer.prompt(messages))
@@ -90,7 +90,7 @@ class Summariser:
 
     @cached_property
     def split(self) -> Split:
-        """What stays, what is to be summarised, and what is kept: several renderings."""
+        """The instructions, what is to be summarised, and what is retained. Takes several renderings."""
         return split_history(self._items, fits=lambda items: self._renderer.fits(items, self._keep_tokens))
 
     @cached_property
@@ -106,8 +106,8 @@ class Summariser:
     @cached_property
     def _room(self) -> int:
         """The tokens that a summary would have to be shorter than."""
-        kept = Compacted(summary=".", items=self.split.retained).replacing(self.split.instructions)
-        return self.tokens - self.count(kept)
+        shortest = Compacted(summary=".", items=self.split.retained).replacing(self.split.instructions)
+        return self.tokens - self.count(shortest)
 
     def count(self, items: Items) -> int:
         """The tokens that these items have as a prompt, with the instructions."""
@@ -132,7 +132,7 @@ class Summariser:
         self._ended = not self._transcript
 
     def result(self) -> Compacted:
-        """What the compaction item holds: all items, without a summary, where that would be no shorter."""
+        """The content of the compaction item: all items, without a summary, where a summary would be no shorter."""
         shorter = Compacted(summary=self._summary, items=self.split.retained)
         if self._summary and self.count(shorter.replacing(self.split.instructions)) < self.tokens:
             return shorter
@@ -174,9 +174,9 @@ class Summariser:
         return prompt
 
     def _longest_piece(self) -> tuple[int, ...] | None:
-        """The prompt of the next piece, found by halving from a first guess; ``None`` when not one letter fits."""
+        """The prompt of the next piece, found by halving from a first guess; ``None`` when not one character fits."""
         room = self._window - self.max_tokens
-        # A token is seldom longer than eight letters.
+        # A token is seldom longer than eight characters.
         fewest, most, found = 1, min(len(self._transcript), 8 * self._window), None
         length = most
         while fewest <= most:
@@ -208,8 +208,8 @@ class Summariser:
 
 def pieces(text: str) -> Iterator[str]:
     """The text, cut so that counting its tokens takes no long step."""
-    for start in range(0, len(text), COUNTED_LETTERS):
-        yield text[start : start + COUNTED_LETTERS]
+    for start in range(0, len(text), COUNTED_CHARACTERS):
+        yield text[start : start + COUNTED_CHARACTERS]
 
 
 def _user(text: str) -> Message:

@@ -55,7 +55,7 @@ class Claimer:
     def wake(self, *, background: bool = False) -> None:
         """Claim and start waiting work. A claim that has not begun yet serves this call too.
 
-        Background jobs are looked for only when there may be some, for every request waits for the look.
+        Background jobs are looked for only when there may be some, since every request waits for that query.
         """
         with self._lock:
             self._jobs_wait = self._jobs_wait or background
@@ -140,7 +140,7 @@ class Claimer:
         run = new_run(row=row, lease=lease, log=JobLog(lease, LogCursor(), self._log_writer))
         earlier = self._table.add(run)
         if self._stopping.is_set():
-            # The claim was under way when this worker was told to stop, and what it held then has been stopped.
+            # The claim was under way when the worker was stopped, and with it the runs that it had then.
             run.stop(StopReason.SHUTDOWN)
         if earlier is not None:
             # This worker lost the job and has got it again.

@@ -1,4 +1,4 @@
-"""Counting prompts for others: on threads of its own, so that nothing that is to be generated waits for a count."""
+"""Counts prompts for other processes, on threads of its own, so that no generation waits for a count."""
 
 import threading
 import time
@@ -27,7 +27,7 @@ log = structlog.get_logger(__name__)
 
 THREADS = 2
 HEAVY_BYTES = 128 << 10
-"""Rendering so much text takes some tenths of a second: it has threads of its own, and what is smaller never waits."""
+"""Rendering this much text takes some tenths of a second: it has threads of its own, and smaller texts never wait."""
 MOST_WAITING = 64
 MOST_BYTES_WAITING = 4 * MAX_BYTES
 

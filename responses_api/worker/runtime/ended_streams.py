@@ -13,7 +13,7 @@ BUFFER_BYTES = 16 << 20
 class EndedStreams:
     """Has them for ``seconds``, in which a reader looks at the database twice, and at most ``BUFFER_BYTES`` of them.
 
-    Of a generation itself, its request and its prompt, nothing is kept.
+    Nothing of the run itself, its request or its prompt stays in memory.
     """
 
     def __init__(self, *, seconds: float) -> None:
@@ -42,8 +42,8 @@ class EndedStreams:
     def find(self, public_id: str) -> PublishedEvents | None:
         """What was published of this response, if that is still here."""
         with self._lock:
-            found = self._ended.get(public_id)
-        return found[1] if found is not None else None
+            entry = self._ended.get(public_id)
+        return entry[1] if entry is not None else None
 
     def forget_old(self) -> None:
         """Drop what nobody is going to ask for any more."""
@@ -56,6 +56,6 @@ class EndedStreams:
                 self._drop(public_id)
 
     def _drop(self, public_id: str) -> None:
-        found = self._ended.pop(public_id, None)
-        if found is not None:
-            self._memory -= found[1].memory
+        entry = self._ended.pop(public_id, None)
+        if entry is not None:
+            self._memory -= entry[1].memory

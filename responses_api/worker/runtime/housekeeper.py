@@ -71,12 +71,12 @@ class Housekeeper:
             periodic.start()
 
     def stop_chores(self) -> None:
-        """The worker takes no more work, and renews only what it holds."""
+        """The worker takes no more work, and renews only the leases it has."""
         for periodic in (*self._chores, self._sweeper):
             periodic.stop()
 
     def stop(self, timeout: float) -> None:
-        """The worker holds nothing any more: leases need not be renewed."""
+        """The worker has no runs any more: leases need not be renewed."""
         everything = (self._heartbeat, self._watch, *self._chores, self._sweeper)
         for periodic in everything:
             periodic.stop()

@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """One thread with an event loop. Whatever it is asked, it hands over or answers without waiting."""
+    """One thread with an event loop. It answers, or hands over, without waiting."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Listener:
                 message = await subscription.receive()
                 try:
                     self._handle(message)
-                except Exception:  # the listener goes on
+                except Exception:  # the next message must be handled
                     log.exception("worker.request_failed", type=type(message).__name__)
         finally:
             await subscription.close()
@@ -111,7 +111,7 @@ class Listener:
             published.replay(first)
 
     def _forget(self, scopes: Iterable[str]) -> None:
-        """Drop what is held of owners that are no more."""
+        """Drop what is in memory of owners that were deleted."""
         for scope in scopes:
             reasoning_echo().forget(scope)
             for model in self._host:

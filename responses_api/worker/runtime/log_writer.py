@@ -84,7 +84,7 @@ Written = Callable[[Lease, int, list[EncodedEvent]], None]
 class LogWriter:
     """``written`` is called with a job's lease, the number of the first event, and the events, once they are persisted.
 
-    ``lost`` is called with a lease that does not hold any more. Both on the writer's thread.
+    ``lost`` is called with a lease that was lost. Both on the writer's thread.
     """
 
     def __init__(self, *, written: Written, lost: Callable[[Lease], None]) -> None:
@@ -119,7 +119,7 @@ class LogWriter:
             self._waiting.add(job)
             self._changed.notify_all()
         if is_too_much:
-            # The database is away for long. Whoever takes the job when it is back goes on from what is kept.
+            # The database is away for long. Whoever claims the job when it is back resumes from what is persisted.
             log.warning("log_writer.job_given_up", response=job.lease.public_id)
             self._lost(job.lease)
 
@@ -171,7 +171,7 @@ class LogWriter:
             except (OperationalError, InterfaceError) as error:
                 log.warning("log_writer.database_unavailable", error=str(error))
                 if self._stopping:
-                    # What is not kept is generated again by whoever takes the job.
+                    # What is not persisted is generated again by whoever claims the job.
                     return {flush.lease for flush in flushes}
                 time.sleep(RETRY_SECONDS)
             except Exception:  # the thread writes for all jobs, and must live

@@ -85,7 +85,7 @@ class Preparer:
         """Generate what the next step asks for; a step that fails refuses the request."""
         try:
             request = step()
-        except Exception as error:  # the client is told, whatever it was
+        except Exception as error:  # whatever it was, the client must get an answer
             self.refuse(run, refusal(run, error))
             return
         if isinstance(request, Compacting):
@@ -126,7 +126,7 @@ def is_heavy(row: Response) -> bool:
 
 
 def refusal(run: Run, error: Exception) -> ApiError:
-    """What a client is told about an error that ended the preparation."""
+    """The error for a client whose request could not be prepared."""
     response = run.lease.public_id
     match error:
         case ApiError():

@@ -39,7 +39,7 @@ class ChunkQueue:
             return None
         chunks: list[Chunk] = []
         more = self._lists.get()
-        for _ in range(CHUNK_LISTS):  # an engine that goes on is no reason to wait
+        for _ in range(CHUNK_LISTS):  # an engine that adds more all the time must not delay what is here
             if more is None:
                 self._is_closed = True
                 return chunks or None

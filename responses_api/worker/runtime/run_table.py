@@ -1,4 +1,4 @@
-"""What a worker holds: its runs, by row, and their sequences that engines may know."""
+"""The table of a worker's runs, by row, and of their sequences that engines may have."""
 
 import threading
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A worker process at work: claims rows, feeds engines, pumps their chunks, keeps its leases."""
+"""The worker of a process: claims rows, feeds engines, pumps their chunks, renews its leases."""
 
 import time
 from contextlib import suppress

@@ -18,9 +18,9 @@ from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.housekeeper import Housekeeper
 from responses_api.worker.runtime.run_table import RunTable
 from tests.turns import Conversationalist
+from tests.worker.rows import queue, wait_until
 
 from .fakes import MODEL, FakeRun, FakeScheduler
-from .rows import queue, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,9 +11,9 @@ from responses_api.interruptions import StopReason
 from responses_api.worker.runtime.finisher import Finisher
 from responses_api.worker.runtime.pump import CHUNK_LISTS, ChunkQueue, Pump
 from responses_api.worker.runtime.run_table import RunTable
+from tests.worker.rows import wait_until
 
 from .fakes import FakeRun, FakeScheduler
-from .rows import wait_until
 
 
 def chunk(run: FakeRun, text: str = "", **fields: Any) -> Chunk:

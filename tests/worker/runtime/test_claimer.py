@@ -17,9 +17,9 @@ from responses_api.worker.runtime.log_writer import LogWriter
 from responses_api.worker.runtime.preparer import Preparer
 from responses_api.worker.runtime.run_table import RunTable
 from tests.turns import Conversationalist
+from tests.worker.rows import queue, wait_until
 
 from .fakes import FakeHost, FakeScheduler
-from .rows import queue, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -23,9 +23,9 @@ from responses_api.worker.runtime.counting import Counter
 from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.listener import Listener
 from responses_api.worker.runtime.run_table import RunTable
+from tests.worker.rows import wait_until
 
 from .fakes import FakeHost, FakeRun, FakeScheduler
-from .rows import wait_until
 
 COUNT = CountTokens(reply="reply", model="scripted", payload="{}", parent=None, scope="a")
 

@@ -12,8 +12,7 @@ from responses_api.protocol import CreateResponse
 from responses_api.worker.runtime import counting
 from responses_api.worker.runtime.counting import Counter
 from responses_api.worker.runtime.hosted_models import ModelHost
-
-from .rows import Heard, wait_until
+from tests.worker.rows import Heard, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
