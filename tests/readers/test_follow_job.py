@@ -7,6 +7,7 @@ import orjson
 import pytest
 from asgiref.sync import sync_to_async
 
+from responses_api import bus
 from responses_api.bus.messages import JobEvents
 from responses_api.models import EventBatch, Response
 from responses_api.readers.follow_job import JobReader, reading
@@ -88,11 +89,11 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
                 message = await sync_to_async(worker.keep)(choose.randint(1, 4))
                 fate = choose.random()
                 if fate < 0.5:
-                    reader._subscription.inject(message)
+                    bus.publish(bus.response_group(row.public_id), message)
                 elif fate < 0.7:
                     late.append(message)
                 if choose.random() < 0.3 and late:
-                    reader._subscription.inject(choose.choice(late))
+                    bus.publish(bus.response_group(row.public_id), choose.choice(late))
             reader.observe(Standing.ALIVE)
     assert seen == list(range(first, len(worker.events)))
 

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from responses_api import bus
 from responses_api.api.request_scope import BODY, CALLER
 from responses_api.bus.memory import ThreadSafeChannelLayer
-from responses_api.bus.messages import Message, ResponseRefused, ResponseResult
+from responses_api.bus.messages import Message, ResponseEvents, ResponseRefused, ResponseResult
 from responses_api.bus.relayed_errors import RelayedError
 from responses_api.consumers import sse
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
@@ -91,8 +91,13 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
     payload: dict[str, Any] = {"input": "hello", "stream": True}
     created = orjson.dumps({"response": {"id": "resp_1", "output": []}}).decode()
 
+    begin = Follower.opened
+
     async def opened(follower: Follower) -> None:
-        follower._seen.see([("response.created", created), ("response.in_progress", "{}")])
+        events = (("response.created", created), ("response.in_progress", "{}"))
+        message = ResponseEvents(attempt=1, worker="worker_1", first=0, events=events)
+        bus.publish(bus.response_group(follower.public_id), message)
+        await begin(follower)
 
     with (
         patch.object(Follower, "opened", opened),
