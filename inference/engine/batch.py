@@ -20,56 +20,16 @@ from inference.engine.logits import Float32Logits, processors_for
 from inference.engine.logprobs import LogprobQuery, Scores, Spelling, score
 from inference.engine.model_loading import LoadedModel
 from inference.engine.prefix_cache import PrefixCache
+from inference.engine.prompt_queue import PromptQueue
 from inference.engine.sampling import sampler_for
-from inference.engine.stop_strings import StopStrings
+from inference.engine.sequence import Sequence, request_error
 from inference.engine.thinking import ThinkingWatch
-from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo, TokenLogprob
+from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo
 
 log = logging.getLogger(__name__)
 
-_STARTED_AHEAD = 8
-"""How many sequences may look up a prefix and count as started before their prompt is read."""
-
-
 _COMPILING_SECONDS = 0.005
 """How long a batch without other work waits for a constraint in one step."""
-
-_IDLE_SLICES = 3
-"""How many slices of short prompts are read at once while nothing is generating."""
-
-
-class _Sequence:
-    """One sequence. While its prompt is read its state is in `cache`; then BatchGenerator holds it under `uid`."""
-
-    def __init__(
-        self, request: GenerationRequest, *, limit: int, detokenizer: Any, matcher: Matcher | None = None
-    ) -> None:
-        """limit: how many tokens may still be generated. The matcher has taken those that were generated before."""
-        self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
-        self.context = request.prompt + request.generated  # read before a token is chosen
-        self.stop = StopStrings(request.stop)
-        self.started = False
-        self.cache: list[Any] | None = None
-        self.done = 0  # tokens of the context that are in `cache`
-        self.cached = 0  # how many of them came from the prefix cache
-        self.written = 0  # prompt tokens that were added to the prefix cache
-        self.uid = -1
-        self.chosen = 0
-        for token in request.generated:
-            self.stop.add(detokenizer.add(token))
-
-    @property
-    def rest(self) -> int:
-        return len(self.context) - self.done
-
-    @property
-    def ended(self) -> Finish | None:
-        """The finish of a resumed answer that had ended before; None for one that can be continued."""
-        if not self.request.generated:
-            return None
-        if self.stop.found or (self.matcher is not None and self.matcher.must_end):
-            return "stop"
-        return "length" if self.limit < 1 else None
 
 
 class Batch:
@@ -79,22 +39,21 @@ class Batch:
         self, loaded: LoadedModel, info: ModelInfo, *, batch_size: int, prefill_step: int, prefix_cache: PrefixCache
     ) -> None:
         self._loaded = loaded
-        self._context_length, self._vocab_size = info.context_length, info.vocab_size
+        self._info = info
         self._batch_size, self._prefill_step = batch_size, prefill_step
         self._prefix_cache = prefix_cache
         self._spelling = Spelling(loaded.new_detokenizer)
         self._compiler, self._masks = Compiler(), Masks()
-        self._reading: dict[str, _Sequence] = {}  # in order of admission
-        self._generating: dict[int, _Sequence] = {}
-        self._long_is_next = False
+        self._prompts = PromptQueue(prefill_step)
+        self._generating: dict[int, Sequence] = {}
         self._generator = self._new_generator()
 
     def __len__(self) -> int:
-        return len(self._compiler) + len(self._reading) + len(self._generating)
+        return len(self._compiler) + len(self._prompts) + len(self._generating)
 
     def add(self, request: GenerationRequest) -> list[Chunk]:
         """Add a sequence; returns its chunks if it is refused or has ended before."""
-        error = self._refusal(request)
+        error = request_error(request, self._info)
         if error:
             return [Chunk(request_id=request.id, finish="error", error=error)]
         matcher = None
@@ -108,23 +67,23 @@ class Batch:
         return self._begin(request, matcher)
 
     def _begin(self, request: GenerationRequest, matcher: Matcher | None) -> list[Chunk]:
-        limit = min(request.max_tokens, self._context_length - len(request.prompt)) - len(request.generated)
-        sequence = _Sequence(request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher)
+        limit = min(request.max_tokens, self._info.context_length - len(request.prompt)) - len(request.generated)
+        sequence = Sequence(request, limit=limit, detokenizer=self._loaded.new_detokenizer(), matcher=matcher)
         ended = sequence.ended
         if ended is not None:
-            return [Chunk(request_id=request.id, started=True), self._final(sequence, ended)]
-        self._reading[request.id] = sequence
+            return [Chunk(request_id=request.id, started=True), sequence.final(ended)]
+        self._prompts.add(sequence)
         return []
 
     def cancel(self, request_id: str) -> list[Chunk]:
         """End a sequence now and put its state into the prefix cache; returns its final chunk, if it is known."""
         if self._compiler.cancel(request_id):
             return [Chunk(request_id=request_id, finish="cancelled")]
-        sequence = self._reading.pop(request_id, None)
+        sequence = self._prompts.remove(request_id)
         if sequence is not None:
             if sequence.cache is not None:
                 self._keep(sequence, list(sequence.context[: sequence.done]), sequence.cache)
-            return [self._final(sequence, "cancelled")]
+            return [sequence.final("cancelled")]
         sequence = next((s for s in self._generating.values() if s.request.id == request_id), None)
         if sequence is None:
             return []
@@ -132,13 +91,13 @@ class Batch:
             self._withdraw(sequence)
         except Exception as error:
             self._generating.pop(sequence.uid, None)
-            return [self._final(sequence, "cancelled"), *self._recover(error)]
-        return [self._final(sequence, "cancelled")]
+            return [sequence.final("cancelled"), *self._recover(error)]
+        return [sequence.final("cancelled")]
 
     def step(self) -> list[Chunk]:
         """Read a slice of prompts and decode one token of every generating sequence."""
         chunks = self._take_compiled()
-        chunks += self._start()
+        chunks += self._prompts.start(self._prefix_cache)
         chunks += self._read()
         if self._generating:
             try:
@@ -156,7 +115,7 @@ class Batch:
         self._generator.close()
 
     def _take_compiled(self) -> list[Chunk]:
-        if len(self._compiler) and not self._reading and not self._generating:
+        if len(self._compiler) and not self._prompts and not self._generating:
             self._compiler.wait(seconds=_COMPILING_SECONDS)
         chunks: list[Chunk] = []
         for request, matcher in self._compiler.ready():
@@ -174,57 +133,15 @@ class Batch:
             watch.add(token)
         return watch
 
-    def _refusal(self, request: GenerationRequest) -> str:
-        if not request.prompt:
-            return "The prompt is empty."
-        if len(request.prompt) >= self._context_length:
-            return "The prompt fills the model's context."
-        if min(request.prompt) < 0 or max(request.prompt) >= self._vocab_size:
-            return "The prompt holds a token that the model doesn't know."
-        if any(not 0 <= token < self._vocab_size for token in request.generated):
-            return "The answer that is to be continued holds a token that the model doesn't know."
-        if request.max_tokens < 1:
-            return "At least one token must be asked for."
-        if any(not 0 <= token < self._vocab_size for token, _ in request.sampling.logit_bias):
-            return "The logit bias names a token that the model doesn't know."
-        if request.top_logprobs is not None and not 0 <= request.top_logprobs <= 20:
-            return "`top_logprobs` must be from 0 to 20."
-        return ""
-
-    def _start(self) -> list[Chunk]:
-        """Look up the prefixes of the sequences that will be read next."""
-        chunks = []
-        for sequence in list(self._reading.values())[:_STARTED_AHEAD]:
-            if not sequence.started:
-                sequence.started = True
-                request = sequence.request
-                sequence.cache, sequence.done = self._prefix_cache.fetch(request.cache_scope, sequence.context)
-                sequence.cached = sequence.done
-                cached = min(sequence.cached, len(request.prompt))
-                chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
-        return chunks
-
     def _read(self) -> list[Chunk]:
-        """Read one slice: of one long prompt, or of several short ones. They alternate, so that neither starves."""
-        ready = [sequence for sequence in self._reading.values() if sequence.started]
-        long = next((sequence for sequence in ready if sequence.rest > self._prefill_step), None)
-        short = [sequence for sequence in ready if sequence.rest <= self._prefill_step]
-        if long is not None and (self._long_is_next or not short):
-            if any(sequence.chosen == 0 for sequence in self._generating.values()):
-                return []  # a sequence handed over gets its first token after two more steps: no slice between them
-            self._long_is_next = False
-            return self._read_slice(long)
-        self._long_is_next = True
-        # A burst on an idle engine: one larger read delays no stream, and the new streams then run in step.
-        most = self._prefill_step if self._generating or long is not None else _IDLE_SLICES * self._prefill_step
-        group = short[:1]
-        for sequence in short[1:]:
-            longest = max(sequence.rest, *(other.rest for other in group))
-            if (len(group) + 1) * longest <= most:
-                group.append(sequence)
-        return self._hand_over(group) if group else []
+        """Read one slice of prompts."""
+        awaits_first_token = any(sequence.chosen == 0 for sequence in self._generating.values())
+        group = self._prompts.next_group(is_idle=not self._generating, awaits_first_token=awaits_first_token)
+        if not group:
+            return []
+        return self._read_slice(group[0]) if self._prompts.is_long(group[0]) else self._hand_over(group)
 
-    def _read_slice(self, sequence: _Sequence) -> list[Chunk]:
+    def _read_slice(self, sequence: Sequence) -> list[Chunk]:
         model = self._loaded.model
         tokens = sequence.context[sequence.done : sequence.done + self._prefill_step]
         try:
@@ -235,15 +152,15 @@ class Batch:
                 mx.eval([layer.state for layer in sequence.cache])
                 mx.clear_cache()
         except Exception as error:
-            del self._reading[sequence.request.id]
-            return [self._failed(sequence, error)]
+            self._prompts.remove(sequence.request.id)
+            return [sequence.failed(error)]
         sequence.done += len(tokens)
         return []
 
-    def _hand_over(self, group: list[_Sequence]) -> list[Chunk]:
+    def _hand_over(self, group: list[Sequence]) -> list[Chunk]:
         """Give sequences whose remaining context fits in a slice to BatchGenerator."""
         for sequence in group:
-            del self._reading[sequence.request.id]
+            self._prompts.remove(sequence.request.id)
         try:
             uids = self._generator.insert(
                 [list(sequence.context[sequence.done :]) for sequence in group],
@@ -266,7 +183,7 @@ class Batch:
                 ],
             )
         except Exception as error:
-            return [self._failed(sequence, error) for sequence in group]
+            return [sequence.failed(error) for sequence in group]
         for uid, sequence in zip(uids, group, strict=True):
             sequence.uid, sequence.cache = uid, None
             self._generating[uid] = sequence
@@ -306,9 +223,9 @@ class Batch:
             finish, error = "error", matcher.sentence
         elif finish is None or is_whole:
             finish = "stop"
-        return self._final(sequence, finish, text=text, tokens=tokens, logprobs=logprobs, error=error)
+        return sequence.final(finish, text=text, tokens=tokens, logprobs=logprobs, error=error)
 
-    def _withdraw(self, sequence: _Sequence) -> None:
+    def _withdraw(self, sequence: Sequence) -> None:
         """Take a sequence out of the generator and put its state into the prefix cache."""
         with mx.stream(self._generator.stream):
             removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
@@ -317,42 +234,14 @@ class Batch:
                 self._keep(sequence, tokens, cache)
         del self._generating[sequence.uid]
 
-    def _final(
-        self,
-        sequence: _Sequence,
-        finish: Finish,
-        *,
-        text: str = "",
-        tokens: tuple[int, ...] = (),
-        logprobs: tuple[TokenLogprob, ...] = (),
-        error: str = "",
-    ) -> Chunk:
-        text += sequence.stop.add(sequence.detokenizer.flush()) + sequence.stop.flush()
-        if sequence.stop.found and finish == "length":
-            finish = "stop"
-        return Chunk(
-            request_id=sequence.request.id,
-            text=text,
-            tokens=tokens,
-            logprobs=logprobs,
-            finish=finish,
-            error=error,
-            cache_write_tokens=sequence.written,
-        )
-
-    def _failed(self, sequence: _Sequence, error: Exception) -> Chunk:
-        log.error("a sequence failed", exc_info=error)
-        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-        return self._final(sequence, "error", error=f"The model failed in a step ({reason}).")
-
     def _recover(self, error: Exception) -> list[Chunk]:
         """End all sequences of the generator and replace it: after a failed step its state can't be trusted."""
         failed, self._generating = list(self._generating.values()), {}
         self._generator.close()
         self._generator = self._new_generator()
-        return [self._failed(sequence, error) for sequence in failed]
+        return [sequence.failed(error) for sequence in failed]
 
-    def _keep(self, sequence: _Sequence, tokens: list[int], cache: list[Any]) -> None:
+    def _keep(self, sequence: Sequence, tokens: list[int], cache: list[Any]) -> None:
         if not self._prefix_cache.max_bytes:
             return
         try:

@@ -1,0 +1,73 @@
+"""Decides which prompts are read next, one slice per step, so that no prompt holds up a stream or starves another."""
+
+from typing import TYPE_CHECKING
+
+from inference.engine.sequence import Sequence
+from inference.types import Chunk
+
+if TYPE_CHECKING:
+    from inference.engine.prefix_cache import PrefixCache
+
+_STARTED_AHEAD = 8
+"""How many sequences may look up a prefix and count as started before their prompt is read."""
+_IDLE_SLICES = 3
+"""How many slices of short prompts are read at once while nothing is generating."""
+
+
+class PromptQueue:
+    """The sequences whose prompts are to be read, in order of admission."""
+
+    def __init__(self, slice_tokens: int) -> None:
+        self._slice_tokens = slice_tokens
+        self._sequences: dict[str, Sequence] = {}
+        self._long_is_next = False
+
+    def __len__(self) -> int:
+        return len(self._sequences)
+
+    def add(self, sequence: Sequence) -> None:
+        self._sequences[sequence.request.id] = sequence
+
+    def remove(self, request_id: str) -> Sequence | None:
+        """Take a sequence out; None if it isn't here."""
+        return self._sequences.pop(request_id, None)
+
+    def is_long(self, sequence: Sequence) -> bool:
+        """The rest of its prompt is longer than a slice."""
+        return sequence.remaining > self._slice_tokens
+
+    def start(self, prefix_cache: "PrefixCache") -> list[Chunk]:
+        """Look up the prefixes of the sequences that will be read next; returns their first chunks."""
+        chunks = []
+        for sequence in list(self._sequences.values())[:_STARTED_AHEAD]:
+            if not sequence.started:
+                sequence.started = True
+                request = sequence.request
+                sequence.cache, sequence.done = prefix_cache.fetch(request.cache_scope, sequence.context)
+                sequence.cached = sequence.done
+                cached = min(sequence.cached, len(request.prompt))
+                chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
+        return chunks
+
+    def next_group(self, *, is_idle: bool, awaits_first_token: bool) -> list[Sequence]:
+        """The sequences to read in this step: one long prompt, or several short ones. They alternate.
+
+        `is_idle`: nothing is generating. `awaits_first_token`: a sequence that is generating has no token yet.
+        """
+        ready = [sequence for sequence in self._sequences.values() if sequence.started]
+        long = next(filter(self.is_long, ready), None)
+        short = [sequence for sequence in ready if not self.is_long(sequence)]
+        if long is not None and (self._long_is_next or not short):
+            if awaits_first_token:
+                return []  # a sequence handed over gets its first token after two more steps: no slice between them
+            self._long_is_next = False
+            return [long]
+        self._long_is_next = True
+        # A burst on an idle engine: one larger read delays no stream, and the new streams then run in step.
+        most = _IDLE_SLICES * self._slice_tokens if is_idle and long is None else self._slice_tokens
+        group = short[:1]
+        for sequence in short[1:]:
+            longest = max(sequence.remaining, *(other.remaining for other in group))
+            if (len(group) + 1) * longest <= most:
+                group.append(sequence)
+        return group

@@ -1,0 +1,94 @@
+"""One sequence of a batch: what it was asked, what it has read and generated, and how it ends."""
+
+import logging
+from typing import Any
+
+from inference.constraints.matching import Matcher
+from inference.engine.detokenizer import Detokenizer
+from inference.engine.stop_strings import StopStrings
+from inference.types import Chunk, Finish, GenerationRequest, ModelInfo, TokenLogprob
+
+log = logging.getLogger(__name__)
+
+
+class Sequence:
+    """While its prompt is read its state is in `cache`; then BatchGenerator holds it under `uid`."""
+
+    def __init__(
+        self, request: GenerationRequest, *, limit: int, detokenizer: Detokenizer, matcher: Matcher | None = None
+    ) -> None:
+        """limit: how many tokens may still be generated. The matcher has taken those that were generated before."""
+        self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
+        self.context = request.prompt + request.generated  # read before a token is chosen
+        self.stop = StopStrings(request.stop)
+        self.started = False
+        self.cache: list[Any] | None = None
+        self.done = 0  # tokens of the context that are in `cache`
+        self.cached = 0  # how many of them came from the prefix cache
+        self.written = 0  # prompt tokens that were added to the prefix cache
+        self.uid = -1
+        self.chosen = 0
+        for token in request.generated:
+            self.stop.add(detokenizer.add(token))
+
+    @property
+    def remaining(self) -> int:
+        """How many tokens of the context are still to be read."""
+        return len(self.context) - self.done
+
+    @property
+    def ended(self) -> Finish | None:
+        """The finish of a resumed answer that had ended before; None for one that can be continued."""
+        if not self.request.generated:
+            return None
+        if self.stop.found or (self.matcher is not None and self.matcher.must_end):
+            return "stop"
+        return "length" if self.limit < 1 else None
+
+    def final(
+        self,
+        finish: Finish,
+        *,
+        text: str = "",
+        tokens: tuple[int, ...] = (),
+        logprobs: tuple[TokenLogprob, ...] = (),
+        error: str = "",
+    ) -> Chunk:
+        """The final chunk, with the text that was held back."""
+        text += self.stop.add(self.detokenizer.flush()) + self.stop.flush()
+        if self.stop.found and finish == "length":
+            finish = "stop"
+        return Chunk(
+            request_id=self.request.id,
+            text=text,
+            tokens=tokens,
+            logprobs=logprobs,
+            finish=finish,
+            error=error,
+            cache_write_tokens=self.written,
+        )
+
+    def failed(self, error: Exception) -> Chunk:
+        """The final chunk after an error of the model."""
+        log.error("a sequence failed", exc_info=error)
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        return self.final("error", error=f"The model failed in a step ({reason}).")
+
+
+def request_error(request: GenerationRequest, info: ModelInfo) -> str:
+    """Why the model can't take a request, one sentence; empty if it can."""
+    if not request.prompt:
+        return "The prompt is empty."
+    if len(request.prompt) >= info.context_length:
+        return "The prompt fills the model's context."
+    if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
+        return "The prompt holds a token that the model doesn't know."
+    if any(not 0 <= token < info.vocab_size for token in request.generated):
+        return "The answer that is to be continued holds a token that the model doesn't know."
+    if request.max_tokens < 1:
+        return "At least one token must be asked for."
+    if any(not 0 <= token < info.vocab_size for token, _ in request.sampling.logit_bias):
+        return "The logit bias names a token that the model doesn't know."
+    if request.top_logprobs is not None and not 0 <= request.top_logprobs <= 20:
+        return "`top_logprobs` must be from 0 to 20."
+    return ""
