@@ -14,10 +14,10 @@ from .cases import Case
 from .fairness import run_fairness
 from .fencing import run_clocks, run_frozen, run_messages
 from .kill import run_kill, run_rolling
-from .kill_points import run_statements
 from .outage import run_outage
 from .poison import run_poison
 from .realmodel import run_realmodel
+from .statements.run import run_statements
 from .sweep import run_sweep
 from .walk import run_walk
 

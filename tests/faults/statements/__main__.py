@@ -50,10 +50,9 @@ from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.delete_conversation import delete_conversation  # noqa: E402
 from responses_api.services.store.delete_response import delete_response  # noqa: E402
 from responses_api.services.store.edit_conversation_items import delete_conversation_item  # noqa: E402
+from tests.faults.cases import Case  # noqa: E402
 from tests.totals import recorded, true_totals  # noqa: E402
 from tests.turns import Conversationalist  # noqa: E402
-
-from .cases import Case  # noqa: E402
 
 MOST_POINTS = 200
 SECRET = "the text that is to go"

@@ -1,4 +1,4 @@
-"""Killing a process at every statement, on both databases: `tests/faults/statements.py` in processes of its own."""
+"""Killing a process at every statement, on both databases: `statements/__main__.py` in processes of its own."""
 
 import subprocess
 import sys
@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from responses_site.setting_kinds import BASE_DIR
+from tests.faults.cases import Case
 from tests.live.server import embedded
 from tests.services import find_postgres, fresh_database
-
-from .cases import Case
 
 
 def run_statements(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
