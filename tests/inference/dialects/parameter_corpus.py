@@ -133,11 +133,11 @@ GLM = [
 ]
 
 
-def _dsml(*calls: str) -> str:
+def dsml(*calls: str) -> str:
     return "<｜DSML｜function_calls>\n" + "\n".join(calls) + "\n</｜DSML｜function_calls>"
 
 
-def _invoke(name: str, *parameters: tuple[str, str, bool]) -> str:
+def invoke(name: str, *parameters: tuple[str, str, bool]) -> str:
     inner = "\n".join(
         f'<｜DSML｜parameter name="{key}" string="{str(text).lower()}">{value}</｜DSML｜parameter>'
         for key, value, text in parameters
@@ -149,7 +149,7 @@ DSML = [
     case(
         "deepseek-dsml",
         "two calls",
-        "Ok.\n\n" + _dsml(_invoke("get_weather", ("city", "<b>\n", True), ("days", "3", False)), _invoke("now")),
+        "Ok.\n\n" + dsml(invoke("get_weather", ("city", "<b>\n", True), ("days", "3", False)), invoke("now")),
         Text("Ok."),
         *call("get_weather", {"city": "<b>\n", "days": 3}),
         *call("now", {}),
@@ -157,14 +157,14 @@ DSML = [
     case(
         "deepseek-dsml",
         "untyped",
-        _dsml(_invoke("get_weather", ("free", "3", False))),
+        dsml(invoke("get_weather", ("free", "3", False))),
         *call("get_weather", {"free": 3}),
     ),
-    case("deepseek-dsml", "custom", _dsml(_invoke("apply_patch", ("input", RAW, True))), *patch(RAW)),
+    case("deepseek-dsml", "custom", dsml(invoke("apply_patch", ("input", RAW, True))), *patch(RAW)),
     case(
         "deepseek-dsml",
         "cut",
-        _dsml(_invoke("get_weather", ("city", "Paris", True)))[:100],
+        dsml(invoke("get_weather", ("city", "Paris", True)))[:100],
         *cut("get_weather", '{"city": "'),
     ),
 ]

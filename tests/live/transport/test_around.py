@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
 
 import httpx
@@ -17,6 +18,7 @@ PAGE = "https://chat.example.com"
 def test_every_web_process_tells_of_all(server: LiveServer) -> None:
     """What was answered by one is in the figures of each, generations and requests alike."""
     workers = 1 if server.web == 1 else 2
+    time.sleep(2.5)  # other tests' counts are added within two seconds
     before = metrics(server)
     for web in range(server.web):
         server.client(web=web).responses.create(input="hi", model="smollm2-135m")
