@@ -1,12 +1,11 @@
 """From items in wire form to the messages, tools and arguments that chat templates read. Standard library only."""
 
 from inference.prompts.conversation import ChatMessage, Item, content_text
-from inference.prompts.effort import Effort, thinking_arguments, thinking_budget
+from inference.prompts.effort import thinking_arguments, thinking_budget
 from inference.prompts.style import MessageStyle, template_tools
 
 __all__ = [
     "ChatMessage",
-    "Effort",
     "Item",
     "MessageStyle",
     "content_text",
