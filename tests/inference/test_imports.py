@@ -6,7 +6,7 @@ import sys
 PROGRAM = """
 import sys
 import inference, inference.types, inference.models.registry, inference.scripted.engine
-libraries = {"mlx", "mlx_lm", "transformers", "tokenizers", "numpy", "huggingface_hub"}
+libraries = {"gguf", "mlx", "mlx_lm", "transformers", "tokenizers", "numpy", "huggingface_hub"}
 print(*sorted(libraries & set(sys.modules)))
 """
 
