@@ -43,11 +43,12 @@ admin: $(SERVER) ## Make the first administrator
 test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
 	@exec $(RUN) -m pytest -n $(PROCESSES) $(ARGS)
 
-check: $(DEVELOPMENT) ## Format, lint, types, import contracts, migrations, deployment, documents in sync
+check: $(DEVELOPMENT) ## Format, lint, types, import contracts, sizes, migrations, deployment, documents in sync
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(CHECK_ENV) $(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
+	$(RUN) -m tests.layers
 	$(CHECK_ENV) $(RUN) manage.py makemigrations --check --dry-run
 	$(CHECK_ENV) RESPONSES_BEHIND_TLS=true $(RUN) manage.py check --deploy --fail-level WARNING
 	$(CHECK_ENV) $(RUN) manage.py settings_docs --check
