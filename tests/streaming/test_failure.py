@@ -1,9 +1,10 @@
 """A stream whose worker is gone is ended by its reader, as the worker would have ended it."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure_events
+from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure_events, terminal_events
 from tests.streaming.steps import STEPS, Steps, take_all
 from tests.streaming.streams import check_grammar, check_items, parse
 from tests.streaming.test_builder_properties import base, finish, seal
@@ -51,3 +52,23 @@ def test_a_stream_too_large_to_be_kept_ends_without_output() -> None:
     fault = {"code": "server_error", "message": "Too large."}
     assert events[-1]["response"] == {**known, "status": "failed", "error": fault}
     assert known["status"] == "in_progress"
+
+
+@pytest.mark.parametrize(
+    ("status", "kinds"),
+    [
+        ("completed", ["response.completed"]),
+        ("incomplete", ["response.incomplete"]),
+        ("cancelled", ["error"]),
+        ("failed", ["error", "response.failed"]),
+    ],
+)
+def test_a_stream_whose_log_is_gone_ends_as_its_object_says(status: str, kinds: list[str]) -> None:
+    """Numbered from what the reader has; a failure names its error, and a cancelled response has no object."""
+    response = {**base(), "status": status, "error": {"code": "server_error", "message": "It broke."}}
+    events = terminal_events(response, sequence_number=7)  # type: ignore[arg-type]
+    assert [event["type"] for event in events] == kinds
+    assert [event["sequence_number"] for event in events] == [7, 8][: len(events)]
+    assert events[-1].get("response", response) == response
+    codes = {"cancelled": "response_cancelled", "failed": "server_error"}
+    assert events[0].get("code") == codes.get(status)

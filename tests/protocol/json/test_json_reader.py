@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from responses_api.errors import InvalidJson, RequestTooLarge
-from responses_api.protocol.json.reader import ReadingLimits, read_json
+from responses_api.protocol.json.reader import DIRECT_STORED_BYTES, ReadingLimits, read_json, read_stored
 
 SCALARS = (
     st.none()
@@ -166,3 +166,19 @@ def test_reading_can_be_stopped_between_steps() -> None:
     limits = ReadingLimits(max_values=MANY, direct_bytes=-1, run_bytes=8)
     with pytest.raises(Left):
         read_json(b"[" + b"1," * 1000 + b"1]", limits=limits, between=between)
+
+
+@pytest.mark.parametrize("direct_bytes", [-1, MANY])
+@pytest.mark.parametrize(
+    "text", [b"[[],", b"[[] []]", b"[{} 1]", b"[1] 2", b'{"a":[] []}', b'{"a" []}', b'{"a":1 []}', b"[" * 1100]
+)
+def test_a_text_that_is_not_json_is_refused_in_one_step_and_in_many(text: bytes, direct_bytes: int) -> None:
+    limits = ReadingLimits(max_values=MANY, direct_bytes=direct_bytes, run_bytes=1, string_bytes=16)
+    with pytest.raises(InvalidJson):
+        read_json(text, limits=limits)
+
+
+@pytest.mark.parametrize("size", [0, DIRECT_STORED_BYTES])
+def test_what_is_stored_is_read_at_any_size(size: int) -> None:
+    value = {"a": "é" * size, "b": [1, {"c": None}]}
+    assert read_stored(json.dumps(value)) == value

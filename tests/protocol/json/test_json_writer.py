@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.protocol.json.writer import write_json
+from responses_api.protocol.json.writer import DECODED_BYTES, as_text, write_json
 
 SCALARS = st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.floats() | st.text()
 VALUES = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40)
@@ -29,3 +29,9 @@ def test_what_can_not_be_written_is_refused_alike() -> None:
             write_json(["a" * 100, object()], step=step)
         with pytest.raises(TypeError):
             write_json(["a" * 100, "\ud800"], step=step)
+
+
+def test_text_is_decoded_in_steps_that_split_no_character() -> None:
+    text = "a" + "é漢😀" * (DECODED_BYTES // 4)
+    assert as_text(text.encode()) == text
+    assert as_text(b"") == ""

@@ -14,7 +14,7 @@ from inference.types import Constraint
 from responses_api.errors import InvalidValue
 from responses_api.protocol.schemas.answers import ValidationLimits, answer_error
 from responses_api.protocol.schemas.check import SchemaLimits, check_schema
-from responses_api.protocol.schemas.decoder import enforceable
+from responses_api.protocol.schemas.decoder import are_distinct, enforceable, without_patterns
 from tests.schemas import schemas
 
 LIMITS = SchemaLimits(max_bytes=64 * 1024, max_nodes=512, max_depth=24)
@@ -297,3 +297,32 @@ def test_a_reason_cites_the_schema_that_was_sent() -> None:
 def test_a_minimum_that_the_decoder_cannot_hold_is_refused() -> None:
     assert fault(within({"type": "string", "minLength": 10_000})) == "ok"
     assert fault(within({"type": "string", "minLength": 10_001})) == "properties.x.minLength"
+
+
+def test_a_schema_with_all_of_is_not_closed() -> None:
+    """Closing one part would refuse the properties of another."""
+    schema = {"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}}, {"type": "object"}]}
+    assert enforceable(schema) == schema
+
+
+def test_a_schema_without_its_patterns_allows_more() -> None:
+    """Which properties are additional depends on the patterns, so that goes with them."""
+    schema = {"type": "object", "patternProperties": {"^a": {"pattern": "b"}}, "additionalProperties": False}
+    assert without_patterns(schema) == {"type": "object"}
+    assert without_patterns({"type": "string", "pattern": "b"}) == {"type": "string"}
+
+
+def test_choices_with_composite_constants_may_overlap() -> None:
+    assert are_distinct([{"const": 1}, {"enum": ["1", True]}])
+    assert not are_distinct([{"const": [1]}, {"const": 2}])
+    assert not are_distinct([{"const": 1}, {"type": "string"}])
+
+
+def test_a_number_within_a_constant_is_exact_too() -> None:
+    assert fault(within({"const": {"a": [1, 2]}})) == "ok"
+    assert fault(within({"const": {"a": [1, 1 << 60]}})) == "properties.x.const"
+
+
+def test_a_reference_that_is_no_pointer_leads_nowhere() -> None:
+    for reference in ("https://example.com/schema", "other.json#/a", "#nowhere"):
+        assert fault({"$ref": reference}) == "$ref"
