@@ -21,7 +21,7 @@ from responses_api.protocol import objects
 from responses_api.selectors.jobs import Standing
 from responses_api.selectors.responses import ended_response, get_response
 from responses_api.services.admission.create_response import new_response_id
-from responses_api.services.jobs.event_log import kept_from, read_page, stream_is_kept
+from responses_api.services.jobs.event_log import is_streamable, read_page, readable_range
 from responses_api.services.store.open_response import open_response
 from responses_api.streaming import EncodedEvent, encode_event, failure_events, terminal_events
 
@@ -262,7 +262,7 @@ def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, i
     """The job, and the first event of it that is read."""
     response_id = row.public_id
     first = 0 if starting_after is None else starting_after + 1
-    kept = kept_from(row.pk) if stream_is_kept(row) else None
+    kept = readable_range(row.pk) if is_streamable(row) else None
     if kept is None:
         reason = "is kept no longer" if row.background else "was never kept, for it was not made in the background"
         raise StreamNotAvailable(

@@ -19,7 +19,7 @@ from responses_api.selectors.keys import lapsed_keys
 from responses_api.services.jobs.recover_jobs import recover_background_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.services.processes.freed_memory import return_freed_memory
-from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
+from responses_api.services.processes.periodic import HEARTBEATS_PER_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 
 log = structlog.get_logger(__name__)
@@ -79,7 +79,7 @@ class WebProcess:
             self._begin(loop)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
-        seconds = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE
+        seconds = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_PER_LEASE
         beats = (partial(self._announce, loop), partial(self._look, loop))
         self._periodic = [
             Periodic("web-heartbeat", *beats, seconds=seconds, own_connection=True),

@@ -24,9 +24,9 @@ from responses_api.services.jobs.event_log import (
     append_batches,
     decoded_events,
     expire_event_logs,
+    is_streamable,
     mark_in_progress,
     read_page,
-    stream_is_kept,
 )
 from responses_api.services.jobs.leases import Lease, claim_responses, release_lease
 from responses_api.services.jobs.recover_jobs import recover_background_jobs
@@ -182,10 +182,10 @@ def test_events_are_kept_for_a_while_after_the_end(someone: Conversationalist, s
     settings.RESPONSES_EVENT_TTL_SECONDS = 60
     row = queue(someone)
     assert end_unheld(row.pk, outcome="cancelled")
-    assert stream_is_kept(Response.objects.get())
+    assert is_streamable(Response.objects.get())
     assert expire_event_logs() == 0
     Response.objects.update(completed_at=Now() - timedelta(seconds=61))
-    assert not stream_is_kept(Response.objects.get())
+    assert not is_streamable(Response.objects.get())
     assert expire_event_logs() == 2
     assert Response.objects.get().status == "cancelled"
 

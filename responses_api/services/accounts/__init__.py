@@ -1,1 +1,1 @@
-"""Projects, keys and administrators, and who a caller is."""
+"""Projects, keys and administrators, and the authentication of callers."""

@@ -1,4 +1,4 @@
-"""Keys to callers. The one check that every door uses: DRF views, the SSE consumer, the router."""
+"""Authenticates requests. DRF views, the SSE consumer and the router all use this check."""
 
 import hashlib
 from datetime import timedelta
@@ -26,7 +26,7 @@ def is_open() -> bool:
 
 
 def secret_from_headers(*, authorization: str, x_api_key: str) -> str:
-    """The key a request carries, by ``Authorization: Bearer`` or ``x-api-key``; empty when it carries none."""
+    """The key in a request's ``Authorization: Bearer`` or ``x-api-key`` header; empty when there is none."""
     scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer" and value.strip():
         return value.strip()
@@ -38,11 +38,11 @@ def authenticate(
 ) -> Caller:
     """The caller behind a request's headers.
 
-    Open access is for this machine alone: a request that a proxy forwarded needs a key, and one that a browser sends
+    Open access is limited to this machine: a request that a proxy forwarded needs a key, and one that a browser sends
     for a page of another site is refused.
 
-    Raises :class:`AuthenticationFailed` with one answer for no key, an unknown, a revoked and an expired one, and
-    :class:`PermissionDenied` for such a page.
+    Raises :class:`AuthenticationFailed`, with the same message for a missing, unknown, revoked or expired key, and
+    :class:`PermissionDenied` for a page of another site.
     """
     secret = secret_from_headers(authorization=authorization, x_api_key=x_api_key)
     if secret:
@@ -66,7 +66,7 @@ def authenticate(
     )
 
 
-# By hand, as every request asks: the ORM takes longer to write these statements than the database to answer them.
+# Raw SQL, since every request makes these queries: the ORM takes longer to build them than the database to run them.
 KEY_WITH_PROJECT = """
     SELECT api_key.*, project.public_id AS project_public_id, project.name AS project_name,
         project.store_default AS project_store_default
@@ -81,11 +81,11 @@ OPEN_PROJECT = """
 
 
 def find_key(secret: str) -> ApiKey | None:
-    """The key of this secret with its project, whether it is usable or not."""
+    """The key with this secret and its project, usable or not."""
     for key in ApiKey.objects.raw(KEY_WITH_PROJECT, [key_digest(secret)]):
-        found: Any = key  # with the query's own columns
-        store_default = None if found.project_store_default is None else bool(found.project_store_default)
-        values = (key.project_id, found.project_public_id, found.project_name, store_default)
+        row: Any = key  # with the query's additional columns
+        store_default = None if row.project_store_default is None else bool(row.project_store_default)
+        values = (key.project_id, row.project_public_id, row.project_name, store_default)
         key.project = Project.from_db(key._state.db, ("id", "public_id", "name", "store_default"), values)
         return key
     return None
@@ -96,7 +96,7 @@ def open_project() -> Project | None:
     if not settings.RESPONSES_OPEN_ACCESS:
         return None
     for project in Project.objects.raw(OPEN_PROJECT, [DEFAULT_PROJECT]):
-        is_closed: bool = project.is_closed  # type: ignore[attr-defined]  # the query's own column
+        is_closed: bool = project.is_closed  # type: ignore[attr-defined]  # the query's additional column
         return None if is_closed else project
     return default_project() if is_open() else None
 

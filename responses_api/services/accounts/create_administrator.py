@@ -1,4 +1,4 @@
-"""Making people who may do everything in the admin."""
+"""Creates users with all permissions in the admin."""
 
 from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
@@ -8,7 +8,7 @@ from responses_api.models import User
 
 @transaction.atomic
 def create_administrator(*, username: str, password: str) -> User:
-    """Make an administrator. Raises :class:`django.core.exceptions.ValidationError` for a bad name or password."""
+    """Create an administrator. Raises :class:`django.core.exceptions.ValidationError` for a bad name or password."""
     user = User(username=User.normalize_username(username), is_staff=True, is_superuser=True)
     user.set_password(password)
     user.full_clean(exclude=["password"])

@@ -1,4 +1,4 @@
-"""Deleting a project with all that belongs to it."""
+"""Deletes a project with everything that belongs to it."""
 
 from dataclasses import dataclass
 
@@ -27,9 +27,9 @@ from .forget_owner import forget_owners
 
 
 def delete_project(*, project: Project) -> None:
-    """Delete a project with all that belongs to it: all or nothing, in a fixed number of queries.
+    """Delete a project with everything that belongs to it, all or nothing, in a fixed number of queries.
 
-    Its running jobs are told to stop; whatever they write afterwards is refused, since their rows are gone.
+    Its running jobs are cancelled; whatever their workers write afterwards fails, since the rows are removed.
     """
     removed = again_when_deadlocked(lambda: _remove(project))
     for pk, worker in removed.running:
@@ -40,20 +40,20 @@ def delete_project(*, project: Project) -> None:
 @dataclass(frozen=True, slots=True)
 class _Removed:
     running: list[tuple[int, str]]
-    """Responses, by their primary keys, and the workers that have them."""
+    """Running responses, by their primary keys, and the workers that own them."""
     key_ids: list[int]
 
 
 def _remove(project: Project) -> _Removed:
     with transaction.atomic():
-        # Whoever adds to the project holds a share of this row's lock, so nothing appears while we delete.
+        # An insert into the project needs a shared lock on this row, so nothing is added during the deletion.
         if Project.objects.select_for_update().filter(pk=project.pk).first() is None:
             return _Removed([], [])
         responses = Response.objects.filter(project=project)
         key_ids = list(ApiKey.objects.filter(project=project).values_list("pk", flat=True))
         running = list(responses.filter(status__in=ACTIVE).exclude(worker="").values_list("pk", "worker"))
         note_removal()
-        # A turn and its items refer to each other in both directions; the database checks that at the end.
+        # Rows of these tables refer to each other; the database checks foreign keys at the end of the transaction.
         for rows in (
             UsageRecord.objects.filter(project=project),
             StoreChange.objects.filter(project=project),

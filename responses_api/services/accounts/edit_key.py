@@ -1,4 +1,4 @@
-"""Renaming keys and moving their expiry."""
+"""Changes a key's name and expiry."""
 
 from datetime import datetime
 
@@ -6,7 +6,7 @@ from responses_api.models import ApiKey
 
 
 def edit_key(*, key: ApiKey, name: str, expires_at: datetime | None) -> ApiKey:
-    """Change the two things of a key that may change. Raises :class:`django.core.exceptions.ValidationError`."""
+    """Change a key's name and expiry. Raises :class:`django.core.exceptions.ValidationError`."""
     key.name = name
     key.expires_at = expires_at
     key.full_clean()

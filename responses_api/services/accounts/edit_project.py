@@ -1,10 +1,10 @@
-"""Renaming projects and choosing what they store."""
+"""Changes a project's name and whether it stores responses."""
 
 from responses_api.models import Project
 
 
 def edit_project(*, project: Project, name: str, store_default: bool | None) -> Project:
-    """Change what may be changed of a project. Raises :class:`django.core.exceptions.ValidationError`."""
+    """Change a project's name and its default of `store`. Raises :class:`django.core.exceptions.ValidationError`."""
     project.name = name
     project.store_default = store_default
     project.full_clean()

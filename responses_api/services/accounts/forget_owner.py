@@ -1,4 +1,4 @@
-"""Having workers forget what they hold in memory of a project or a key that is no more."""
+"""Makes workers drop what they have in memory of a deleted project or key."""
 
 from collections.abc import Iterable
 

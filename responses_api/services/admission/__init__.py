@@ -1,1 +1,1 @@
-"""What a request is checked for, and the row that it becomes."""
+"""Admits requests: checks them and writes their rows."""

@@ -1,7 +1,7 @@
-"""Limits on what waits and runs, counted in the transaction that adds to it: never one more than a limit gets in.
+"""Limits on waiting and running requests, checked in the transaction that adds one, so that they are never exceeded.
 
-SQLite's transactions come one after the other. On PostgreSQL those that admit share a lock while a limit is far, and
-take turns when it is near: near is what all others that the database serves at this moment could use up together.
+SQLite's transactions are serialised. On PostgreSQL, admissions share a lock while a limit is far away, and are
+serialised when it is near: when the concurrent admissions of all connections could reach it together.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from responses_api.models.store.response import ACTIVE
 from responses_api.selectors.models import live_fleet
 from responses_api.services.store.store_admission import refuse_when_jobs_fill_the_store
 
-# Each by an index alone, as every request waits for the first.
+# Each is an index-only query, since every request waits for the first.
 COUNT_INTERACTIVE = """
     SELECT COUNT(*), COALESCE(SUM(size), 0), COUNT(*) FILTER (WHERE key_id = %s),
         COALESCE(SUM(size) FILTER (WHERE key_id = %s), 0), {connections}
@@ -31,18 +31,18 @@ SUM_ACTIVE = "SELECT COALESCE(SUM(size), 0) FROM responses_api_response WHERE st
 CONNECTIONS = "CURRENT_SETTING('max_connections')::integer"
 
 SMALL_BYTES = 256 * 1024
-"""Larger requests always take turns, so that it is known what the others could use up."""
+"""Larger requests are always serialised, which bounds the bytes that concurrent admissions could add."""
 SHARE = 3
-"""A key may use so many times what it leaves free to others."""
+"""A key may use this many times the room that it leaves to others."""
 
 
 class LimitIsNear(Exception):
-    """Whether there is room can be told only by one that is alone."""
+    """Whether there is room can be decided only by a transaction that excludes all other admissions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Room:
-    """The foreground requests that have not ended, in all and of one key, and how many may be."""
+    """The active foreground requests, of all keys and of one key, and their limits."""
 
     places: int
     bytes: int
@@ -52,10 +52,10 @@ class Room:
     own: int
     own_bytes: int
     is_shared: bool
-    """Whether there are keys, so that room is left to others."""
+    """Whether the request has a key, so that it has to leave room for other keys."""
 
     def refuse(self, size: int, *, ahead: int = 0) -> None:
-        """Raise an error when one more request of ``size`` bytes has no room, were ``ahead`` small ones before it."""
+        """Raise an error when a request of ``size`` bytes would have no room after ``ahead`` concurrent small ones."""
         used, own = self.used + ahead, self.own + ahead
         used_bytes, own_bytes = self.used_bytes + ahead * SMALL_BYTES, self.own_bytes + ahead * SMALL_BYTES
         if used >= self.places:
@@ -80,10 +80,10 @@ class Room:
 
 
 def take_place(row: Response, *, is_alone: bool) -> None:
-    """Count what waits and runs, in the transaction that is to insert this row next.
+    """Check the limits in the transaction that inserts this row next.
 
-    Raises an :class:`ApiError` when there is no room, and :class:`LimitIsNear` when that can't be told without being
-    alone: then the transaction is to be rolled back and begun again.
+    Raises an :class:`ApiError` when there is no room, and :class:`LimitIsNear` when that can't be decided beside other
+    admissions: the caller then rolls the transaction back and starts it again with ``is_alone``.
     """
     size = len(row.request.encode()) + len(row.body.encode())
     if row.background:
@@ -97,7 +97,7 @@ def take_place(row: Response, *, is_alone: bool) -> None:
 
 
 def take_interactive_place(row: Response, *, size: int, is_alone: bool) -> None:
-    """The same for a foreground request."""
+    """Check the limits on foreground requests. Raises what :func:`take_place` does."""
     if size > settings.RESPONSES_QUEUE_MAX_BYTES:
         raise RequestTooLarge(
             f"The request takes {size} bytes, and all that wait together may take {settings.RESPONSES_QUEUE_MAX_BYTES} "
@@ -130,20 +130,20 @@ def take_interactive_place(row: Response, *, size: int, is_alone: bool) -> None:
 
 
 def count_interactive(key_id: int | None, *, shared: bool) -> tuple[Any, ...]:
-    """Requests and bytes in all and of the key, and the connections that the database may have besides."""
+    """Requests and bytes of all keys, requests and bytes of this key, and the database's ``max_connections``."""
     postgresql = connection.vendor == "postgresql"
     statement = COUNT_INTERACTIVE.format(connections=CONNECTIONS if postgresql else "0")
     with connection.cursor() as cursor:
-        # In one message, but the count by a snapshot of its own, after the lock.
+        # One round trip; the count is a statement of its own, so that its snapshot is taken after the lock.
         cursor.execute(lock_statement(Lock.QUEUE, shared=shared) + statement, [key_id, key_id, *ACTIVE])
         if postgresql:
             cursor.nextset()
-        found: tuple[Any, ...] = cursor.fetchone()
-        return found
+        counts: tuple[Any, ...] = cursor.fetchone()
+        return counts
 
 
 def refuse_job_when_full(*, key_id: int | None) -> None:
-    """Raise :class:`RateLimited` when there are so many background jobs that one more may not be."""
+    """Raise :class:`RateLimited` when there are already as many background jobs as allowed."""
     with connection.cursor() as cursor:
         cursor.execute(COUNT_JOBS, [key_id, *ACTIVE])
         jobs, own_jobs = cursor.fetchone()
@@ -163,8 +163,8 @@ def refuse_job_when_full(*, key_id: int | None) -> None:
 
 
 def refuse_when_bytes_fill_the_store(*, request: int, background: bool) -> None:
-    """Raise :class:`RateLimited` when the requests that have not ended take the whole store."""
+    """Raise :class:`RateLimited` when the active requests and this one would exceed the store's limit."""
     with connection.cursor() as cursor:
         cursor.execute(SUM_ACTIVE, ACTIVE)
-        (octets,) = cursor.fetchone()
-    refuse_when_jobs_fill_the_store(active=int(octets), request=request, background=background)
+        (active_bytes,) = cursor.fetchone()
+    refuse_when_jobs_fill_the_store(active=int(active_bytes), request=request, background=background)

@@ -1,4 +1,4 @@
-"""What a background job alone is checked for: a worker's refusal would come too late for an answer."""
+"""Checks of background jobs only: a worker's refusal would come too late, after the request was answered."""
 
 from django.conf import settings
 
@@ -30,7 +30,7 @@ def refuse_where_no_jobs_run() -> None:
 def check_job(request: CreateResponse, *, caller: Caller, history: History, assembly: Assembly) -> None:
     """Raise a 429 when there are too many jobs, a 400 for a call without its output or an output without its call.
 
-    Jobs are counted again when the row is inserted: here, so that no history is read in vain.
+    Jobs are counted again when the row is inserted; the check here avoids reading a history in vain.
     """
     refuse_job_when_full(key_id=None if caller.key is None else caller.key.pk)
     assembly.add(history.size)

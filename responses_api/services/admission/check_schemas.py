@@ -1,4 +1,4 @@
-"""Whether what a request brings can be enforced: schemas, tools and grammars, looked at before anything is queued."""
+"""Checks that the schemas, tools and grammars of a request can be enforced, before anything is queued."""
 
 from functools import lru_cache
 
@@ -24,7 +24,7 @@ MOST_BYTES = 512 * 1024
 GRAMMARS_SECONDS = 3.0
 """CPU time that checking all grammars of a request may take."""
 MAX_QUOTED = 200
-"""Characters of a compiler's reason that a message repeats."""
+"""Characters of a compiler's error that a message quotes."""
 
 
 def check_schemas(request: CreateResponse) -> None:
@@ -49,7 +49,7 @@ def check_schemas(request: CreateResponse) -> None:
 
 
 def check_together(request: CreateResponse) -> None:
-    """All tools become one grammar: beyond these sizes it takes seconds to compile, and then it is too large."""
+    """Check the size of all tools together: they become one grammar, and a larger one takes seconds to compile."""
     functions = [declared.tool for declared in request.declared_tools if isinstance(declared.tool, FunctionTool)]
     count = sum(1 for tool in functions for _ in all_nodes(tool.schema_of_arguments, ()))
     if count > MOST_SUBSCHEMAS:
@@ -67,7 +67,7 @@ def check_together(request: CreateResponse) -> None:
 
 
 def check_function(tool: FunctionTool, *, path: Path) -> None:
-    """A strict function's arguments are to be enforceable; those of others are enforced where they can be."""
+    """Check that a strict function's schema can be enforced; of others, only that it is a schema within the limits."""
     if tool.parameters is None:
         return
     if tool.strict:
@@ -77,9 +77,9 @@ def check_function(tool: FunctionTool, *, path: Path) -> None:
 
 
 def check_grammar(form: GrammarInput, *, path: Path) -> float:
-    """A custom tool's grammar is to be one that holds in whichever form a model writes its calls.
+    """Check that a custom tool's grammar can be enforced in every form in which models write calls.
 
-    Returns the CPU time that checking it takes, in seconds.
+    Returns the CPU time of the check, in seconds.
     """
     param, limit = format_path(path), schema_limits().max_bytes
     size = len(form.definition.encode())
@@ -94,7 +94,7 @@ def check_grammar(form: GrammarInput, *, path: Path) -> float:
 
 @lru_cache(maxsize=256)
 def checked_grammar(form: CustomFormat) -> Checked:
-    """Check a grammar both as raw text and within the JSON in which many models write."""
+    """Check a grammar both as raw text and within the JSON that many models write calls in."""
     if form.syntax == "lark" and (depth := lark_depth(form.definition)) > MAX_DEPTH:
         return Checked(f"its rules and brackets nest up to {depth} levels, and {MAX_DEPTH} are allowed", 0)
     raw = check_within_budget(Constraint(kind=form.syntax, text=form.definition))
@@ -109,7 +109,7 @@ def checked_grammar(form: CustomFormat) -> Checked:
 
 
 def refuse_hosted_tools(request: CreateResponse) -> None:
-    """Where the server is set so, what it can't run is refused instead of echoed."""
+    """Refuse the first tool that the server can't run, which it would otherwise only echo."""
     for index, tool in enumerate(request.tools):
         if isinstance(tool, HostedTool):
             param = f"tools[{index}]"
@@ -119,7 +119,7 @@ def refuse_hosted_tools(request: CreateResponse) -> None:
 
 
 def schema_limits() -> SchemaLimits:
-    """How large a schema may be here."""
+    """The limits on a schema by the server's settings."""
     return SchemaLimits(
         max_bytes=settings.RESPONSES_SCHEMA_MAX_BYTES,
         max_nodes=settings.RESPONSES_SCHEMA_MAX_NODES,

@@ -1,4 +1,4 @@
-"""`POST /responses/input_tokens`: a question to a worker, since only workers know tokenizers."""
+"""`POST /responses/input_tokens`: asks a worker, since only workers load tokenizers."""
 
 import random
 from collections.abc import Iterator
@@ -24,16 +24,17 @@ from .take_input import take_input
 
 ANSWER_SECONDS = 10.0
 MAX_BYTES = 8 << 20
-"""Of a request: it goes to the worker as one message, and a broker drops whoever is sent more at once than it holds."""
-MOST_BYTES_ASKED = 2 * MAX_BYTES
-"""Of all the requests that a web process has asked workers about and got no answer yet."""
+"""Most bytes of a request: it is sent to the worker as one message, and a broker disconnects a reader whose output
+buffer is exceeded."""
+MAX_BYTES_IN_FLIGHT = 2 * MAX_BYTES
+"""Most bytes of all requests for which a web process waits for a worker's answer."""
 
 _asked = Budget()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a worker needs to count."""
+    """What a worker needs to count a request, and which worker."""
 
     worker: str
     model: str
@@ -73,7 +74,7 @@ def ask(caller: Caller, payload: Any) -> Question:
 
 
 def refuse_too_large(size: int) -> None:
-    """Raise :class:`RequestTooLarge` for a request that has more bytes, with what its references name."""
+    """Raise :class:`RequestTooLarge` for a request with more bytes than ``MAX_BYTES``, its references included."""
     if size > MAX_BYTES:
         raise RequestTooLarge(
             f"The request has {size} bytes, and at most {MAX_BYTES} can be counted at once. Count it in parts.",
@@ -83,9 +84,9 @@ def refuse_too_large(size: int) -> None:
 
 @contextmanager
 def asking(question: Question) -> Iterator[None]:
-    """Count a question among those that are under way. Raises :class:`Overloaded` when they are too large already."""
+    """Account for a question while it is in flight. Raises :class:`Overloaded` when too many bytes are in flight."""
     size = len(question.payload)
-    if not _asked.take(question.scope, size, own=0, limit=MOST_BYTES_ASKED):
+    if not _asked.take(question.scope, size, own=0, limit=MAX_BYTES_IN_FLIGHT):
         raise Overloaded("The server counts as much as it can at once. Try again in a few seconds.")
     try:
         yield
@@ -94,9 +95,9 @@ def asking(question: Question) -> Iterator[None]:
 
 
 async def count_input_tokens(*, caller: Caller, payload: Any) -> int:
-    """The tokens that the same create request would report as its ``usage.input_tokens``.
+    """The number that the same create request would report as ``usage.input_tokens``.
 
-    Whoever leaves, or waits too long, is counted for no longer.
+    The worker stops counting when the client leaves or the answer takes too long.
     """
     question = await in_admission_thread(caller.name, ask, caller, payload)
     with asking(question):
@@ -111,7 +112,7 @@ async def count_input_tokens(*, caller: Caller, payload: Any) -> int:
 
 
 async def answered(question: Question) -> bus.Message | bus.Signal | None:
-    """What the worker says; ``None`` when it says nothing in time."""
+    """The worker's answer; ``None`` when it doesn't come in time."""
     reply = bus.response_group(new_id("req_"))
     answer = None
     subscription = await listen(reply)

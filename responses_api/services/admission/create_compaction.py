@@ -1,4 +1,4 @@
-"""Admission of `POST /responses/compact`: a job like every generation, of which nothing is stored."""
+"""Admission of `POST /responses/compact`: a job like every generation, but nothing of it is stored."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ from .take_input import take_input
 def create_compaction(*, caller: Caller, payload: Any, public_id: str, reader: str) -> Response:
     """Check a request, resolve what it names, write its row and queue it.
 
-    Raises an :class:`ApiError`, and then nothing is left behind.
+    Raises an :class:`ApiError`, and then there is no row.
     """
     request = parse_compact(payload)
     served = resolve_model(request.model)

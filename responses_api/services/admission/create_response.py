@@ -1,4 +1,4 @@
-"""Admission: from an authenticated request to a queued row that workers have been told of."""
+"""Admission: turns an authenticated request into a queued row, and wakes a worker."""
 
 from typing import Any
 
@@ -23,10 +23,10 @@ from .take_input import take_input
 
 
 def create_response(*, caller: Caller, payload: Any, public_id: str, reader: str = "") -> Response:
-    """Check a request, resolve what it names, hold it to the limits, write its row and queue it.
+    """Check a request and the limits, resolve what it names, write its row and queue it.
 
-    All is checked that needs no tokenizer. A background job has no ``reader``. Raises an :class:`ApiError`, and then
-    nothing is left behind.
+    Everything is checked that needs no tokenizer. A background job has no ``reader``. Raises an :class:`ApiError`, and
+    then there is no row.
     """
     request = parse_create(payload)
     check_schemas(request)
@@ -94,5 +94,5 @@ def _new_body(
 
 
 def new_response_id() -> str:
-    """A fresh public id for a response: made before the row, since its reader listens before there is one."""
+    """A new public id for a response: made before the row, since the reader subscribes before the row is written."""
     return new_id("resp_")

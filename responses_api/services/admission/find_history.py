@@ -15,19 +15,19 @@ from responses_api.services.store.touch_store import touch_conversation
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The turn that a history ends with, None for an empty one, and the conversation whose history it is."""
+    """The last turn of a history, None for an empty one, and the conversation that it belongs to."""
 
     turn: Turn | None = None
     conversation: Conversation | None = None
 
     @property
     def size(self) -> int:
-        """Bytes of all items in it."""
+        """Bytes of all items of the history."""
         return history_bytes(self.turn)
 
 
 def find_history(*, caller: Caller, request: CreateResponse | CompactRequest) -> History:
-    """The history of the response or the conversation that a request names, which counts as use of it.
+    """The history of the response or the conversation that a request names; it is recorded as used.
 
     Raises a 404, or a 400 when neither the conversation nor the request has an item.
     """
@@ -41,7 +41,7 @@ def find_history(*, caller: Caller, request: CreateResponse | CompactRequest) ->
 
 
 def conversation_to_continue(*, caller: Caller, request: CreateResponse, lock: bool = False) -> Conversation:
-    """The conversation that a request names. Raises what :func:`find_history` does."""
+    """The conversation that a request names, locked if ``lock``. Raises what :func:`find_history` does."""
     assert request.conversation is not None
     conversation = get_conversation(caller=caller, conversation_id=request.conversation, param="conversation")
     if lock:

@@ -1,4 +1,4 @@
-"""Writing a response's row, which puts it into the queue, and waking a worker for it."""
+"""Writes a response's row, which puts it into the queue, and wakes a worker for it."""
 
 from django.db import IntegrityError, transaction
 
@@ -28,12 +28,12 @@ def queue_response(row: Response, *, caller: Caller, request: CreateResponse | C
 
 
 def _insert(row: Response, *, caller: Caller, request: CreateResponse | CompactRequest) -> None:
-    """Write the row. The history may have changed between our look and our write: then look again."""
+    """Write the row. If the history has changed since it was read, read it again."""
     try:
         _save_where_there_is_room(row)
     except IntegrityError:
-        # The previous response was deleted, or the conversation or one of its items, and the turn swept; or the key
-        # or the project is gone.
+        # The turn was removed with the previous response, the conversation or one of its items; or the key or the
+        # project was deleted.
         if request.previous_response_id is not None:
             get_previous(caller=caller, response_id=request.previous_response_id)
         if isinstance(request, CompactRequest) or request.conversation is None:
@@ -41,7 +41,7 @@ def _insert(row: Response, *, caller: Caller, request: CreateResponse | CompactR
     else:
         return
     row.pk = None
-    # A conversation that is edited all the time would change again: this time it waits for us.
+    # Locked this time, since a conversation that is edited all the time could change again.
     with transaction.atomic():
         row.conversation = conversation_to_continue(caller=caller, request=request, lock=True)
         row.parent_id = row.conversation.turn_id
@@ -49,7 +49,7 @@ def _insert(row: Response, *, caller: Caller, request: CreateResponse | CompactR
 
 
 def _save_where_there_is_room(row: Response) -> None:
-    """Insert the row, and with a background job the first events of its log. Raises when a limit is reached."""
+    """Insert the row, and for a background job the first events of its log. Raises when a limit is reached."""
     try:
         _save(row, is_alone=False)
     except LimitIsNear:
@@ -57,9 +57,9 @@ def _save_where_there_is_room(row: Response) -> None:
 
 
 def _save(row: Response, *, is_alone: bool) -> None:
-    waiting = ResponseBuilder(row.body_dict(), queued=True).wait() if row.background else []
+    events = ResponseBuilder(row.body_dict(), queued=True).wait() if row.background else []
     with transaction.atomic():
         take_place(row, is_alone=is_alone)
         row.save(force_insert=True)
         if row.background:
-            begin_log(row, [encode_event(event) for event in waiting])
+            begin_log(row, [encode_event(event) for event in events])

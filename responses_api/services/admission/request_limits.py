@@ -1,4 +1,4 @@
-"""Limits on the size of one request, known before its row is written."""
+"""Limits on the size of one request, checked before its row is written."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from responses_api.services.store.store_admission import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """The limits of one request. All sizes are bytes; each method raises an :class:`ApiError` beyond a limit."""
+    """The size limits of one request. All sizes are bytes; each method raises an :class:`ApiError` beyond a limit."""
 
     store: bool
     background: bool
@@ -24,14 +24,14 @@ class RequestLimits:
     """Size of the stored history that the request continues."""
 
     def check_references(self, size: int) -> None:
-        """Check the size that all referenced items come to, before any of them is loaded."""
+        """Check the total size of all referenced items, before any of them is loaded."""
         if self.background:
             self._check_job(size)
         if self._is_stored:
             refuse_too_large(self.history + size, background=self.background)
 
     def check_request(self, *, body: Mapping[str, Any], body_size: int, payload: dict[str, Any], size: int) -> None:
-        """Check the object without output, and the request, whose references are resolved in ``payload``."""
+        """Check the object without output and the request; ``payload`` is the request with its references resolved."""
         refuse_large_echo(body, body_size)
         if self.background:
             self._check_job(size)
@@ -42,11 +42,11 @@ class RequestLimits:
 
     @property
     def _is_stored(self) -> bool:
-        """A job is stored however it ends, if only for a while."""
+        """Whether the response will be stored; a job is always stored, if only for a while."""
         return self.store or self.background
 
     def _check_job(self, size: int) -> None:
-        """A 400 for a job that is not to be stored where it must be, a 413 for one whose request is too large."""
+        """Raise a 400 for `store: false` where jobs must be stored, a 413 for a job whose request is too large."""
         if settings.RESPONSES_BACKGROUND_REQUIRES_STORE and not self.store:
             raise InvalidRequest(
                 "On this server a background response must be stored (RESPONSES_BACKGROUND_REQUIRES_STORE). Send "

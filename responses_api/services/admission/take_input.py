@@ -1,4 +1,4 @@
-"""What of a request's input has to be looked up before anything is queued: references, and whether blobs are ours."""
+"""Resolves the references in a request's input, and checks its blobs, before anything is queued."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -29,39 +29,39 @@ def take_input(
     history: int = 0,
     refuse: Callable[[int], None] | None = None,
 ) -> tuple[Request, dict[str, Any]]:
-    """The request and its body, every reference replaced by the item that it names: it may be deleted meanwhile.
+    """The request and its body, with every reference replaced by its item, which may be deleted later.
 
-    An item is loaded once, however often it is named, and not before it is known that there is room: ``refuse`` is
-    told of the bytes that all references come to, and raises where they are too many. ``history`` is the bytes of the
-    stored history that will be read on top.
+    An item is loaded once, however often it is referenced, and only when there is room: ``refuse`` gets the total bytes
+    of all references, and raises if they are too many. ``history`` is the bytes of the stored history that the request
+    also reads.
 
-    Raises a 404 for a reference to an item that the caller has not stored, a 400 for a compaction item of others.
+    Raises a 404 for a reference to an item that the caller has not stored, a 400 for another owner's compaction item.
     """
     if isinstance(request.input, str) or not any(item.type in LOOKED_UP for item in request.input):
         assembly.expect(history)
         return request, payload
     items = input_items(request)
-    wanted = references(items)
-    if wanted:
-        found = find_items(caller=caller, wire_ids=[item_id for _, item_id in wanted])
-        for index, item_id in wanted:
-            if item_id not in found:
+    referenced = references(items)
+    if referenced:
+        stored_items = find_items(caller=caller, wire_ids=[item_id for _, item_id in referenced])
+        for index, item_id in referenced:
+            if item_id not in stored_items:
                 raise item_not_found(item_id, index)
-        uses = Counter(item_id for _, item_id in wanted)
-        size = sum(found[item_id].size * times for item_id, times in uses.items())
+        uses = Counter(item_id for _, item_id in referenced)
+        size = sum(stored_items[item_id].size * times for item_id, times in uses.items())
         if refuse is not None:
             refuse(size)
         assembly.expect(history + size)
         assembly.add(size)
-        stored = dict(zip(uses, items_by_key([found[item_id].key for item_id in uses]), strict=True))
+        loaded = dict(zip(uses, items_by_key([stored_items[item_id].key for item_id in uses]), strict=True))
         parsed: dict[str, InputItem] = {}
-        sent, taken = list(payload["input"]), list(request.input)
-        for index, item_id in wanted:
+        payload_input, request_input = list(payload["input"]), list(request.input)
+        for index, item_id in referenced:
             if item_id not in parsed:
-                parsed[item_id] = _parsed(stored[item_id], index)
-            sent[index], taken[index] = stored[item_id], parsed[item_id]
-        payload = {**payload, "input": sent}
-        request = request.model_copy(update={"input": tuple(taken)})
+                parsed[item_id] = _parsed(loaded[item_id], index)
+            payload_input[index], request_input[index] = loaded[item_id], parsed[item_id]
+        payload = {**payload, "input": payload_input}
+        request = request.model_copy(update={"input": tuple(request_input)})
         items = input_items(request)
     assembly.expect(history + check_blobs(items, owner=caller.scope))
     return request, payload
@@ -78,7 +78,7 @@ def _parsed(item: dict[str, Any], index: int) -> InputItem:
 
 
 def item_not_found(item_id: str, index: int) -> NotFound:
-    """One answer for unknown, expired, deleted and another project's."""
+    """The same 404 for an item that is unknown, expired, deleted or another project's."""
     return NotFound(
         f"Item with id '{item_id}' not found. It is unknown, expired or deleted; send the item itself.",
         param=f"input[{index}].id",

@@ -1,1 +1,1 @@
-"""The life of a response that is being generated: queued, leased, logged, cancelled, recovered, finished."""
+"""Responses that are being generated: queued, leased, logged, cancelled, recovered, finished."""

@@ -21,25 +21,25 @@ from .end_job import end_unheld
 from .remove_jobs import remove_jobs
 
 CANCEL_SECONDS = 5.0
-LOOK_SECONDS = 0.25
+POLL_SECONDS = 0.25
 
 
 async def cancel_response(*, caller: Caller, response_id: str) -> objects.Response:
-    """Cancel a background job, and wait a while until no worker holds it; the object as it then is.
+    """Cancel a background job, wait a few seconds until its worker has stopped, and return the object as it then is.
 
-    One that has ended is answered as it is. One whose worker takes longer is answered as it runs, to be polled. Raises
-    a 404, or a 400 for a response that was not made in the background.
+    A job that has ended is returned unchanged; one whose worker takes longer is returned as running, to be polled.
+    Raises a 404, or a 400 for a response that was not made in the background.
     """
-    # What can't be cancelled isn't listened for.
+    # Refused before subscribing, since an invalid id is not a valid group.
     await in_database_thread(get_cancellable, caller=caller, response_id=response_id)
     subscription = None
-    with suppress(bus.BusUnavailable):  # the row tells too, only later
+    with suppress(bus.BusUnavailable):  # polling the row finds the end too, only later
         subscription = await bus.subscribe(bus.response_group(response_id))
     try:
         deadline = time.monotonic() + CANCEL_SECONDS
         row = await in_database_thread(request_cancellation, caller=caller, response_id=response_id)
         while row.is_active and (left := deadline - time.monotonic()) > 0:
-            await _something(subscription, min(LOOK_SECONDS, left))
+            await _wait_for_end(subscription, min(POLL_SECONDS, left))
             row = await in_database_thread(get_response, caller=caller, response_id=response_id)
         return await in_database_thread(wire_response, row)
     finally:
@@ -47,8 +47,8 @@ async def cancel_response(*, caller: Caller, response_id: str) -> objects.Respon
             await subscription.close()
 
 
-async def _something(subscription: bus.Subscription | None, seconds: float) -> None:
-    """Wait for the job's last event, for so long at most."""
+async def _wait_for_end(subscription: bus.Subscription | None, seconds: float) -> None:
+    """Wait for the job's last event, at most ``seconds``."""
     deadline = time.monotonic() + seconds
     while (left := deadline - time.monotonic()) > 0:
         if subscription is None:
@@ -60,12 +60,12 @@ async def _something(subscription: bus.Subscription | None, seconds: float) -> N
 
 
 def request_cancellation(*, caller: Caller, response_id: str) -> Response:
-    """Have a job cancelled: at once where no worker holds it, else by its worker. The row as it then is."""
+    """Cancel a job: at once if no worker owns it, otherwise by asking its worker. Returns the row as it then is."""
     row = get_cancellable(caller=caller, response_id=response_id)
     if row.is_active and not end_unheld(row.pk, outcome="cancelled"):
-        held = Response.objects.filter(pk=row.pk, status__in=ACTIVE)
-        held.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
-        for worker in held.exclude(worker="").values_list("worker", flat=True):
+        active = Response.objects.filter(pk=row.pk, status__in=ACTIVE)
+        active.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
+        for worker in active.exclude(worker="").values_list("worker", flat=True):
             bus.publish(bus.process_group(worker), CancelRow(row=row.pk))
     return get_response(caller=caller, response_id=response_id)
 
@@ -84,10 +84,10 @@ def get_cancellable(*, caller: Caller, response_id: str) -> Response:
 
 
 def abandon_response(*, public_id: str) -> None:
-    """The reader of a foreground response has left: stop the job and leave nothing of it.
+    """Stop the job of a foreground response whose reader has left, and store nothing of it.
 
-    A row that nobody has claimed goes at once; else its worker is told, and looks at the row with its next renewal
-    should the message be lost.
+    A row that no worker has claimed is removed at once. Otherwise its worker gets a message; if that is lost, the
+    worker reads the request from the row with its next renewal.
     """
     with transaction.atomic():
         row = (

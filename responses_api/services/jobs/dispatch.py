@@ -1,4 +1,4 @@
-"""Telling workers that there is work. The message carries nothing: the rows are the queue."""
+"""Wakes workers. The message has no content: the rows are the queue."""
 
 import structlog
 from celery import current_app
@@ -18,7 +18,7 @@ def wake_workers(*, background: bool = False) -> None:
     Raises :class:`Overloaded` when the broker can't be reached.
     """
     amqp = current_app.amqp
-    # What `send_task` does, without what it looks up for tasks of other kinds: every request waits for it.
+    # `send_task` without its look-ups for other kinds of tasks, since every request waits for this.
     task = JOB_TASK if background else TASK
     message = amqp.create_task_message(uuid(), task, argsrepr="()", kwargsrepr="{}")
     try:

@@ -1,4 +1,4 @@
-"""The end of a background job that no engine works on: cancelled in the queue, refused, too old, lost too often."""
+"""Ends background jobs that no engine works on: cancelled in the queue, refused, too old, lost too often."""
 
 from functools import partial
 from typing import Any
@@ -36,7 +36,7 @@ TOO_LARGE = "The response is too large to be stored."
 
 
 def take_unheld(pk: int) -> Response | None:
-    """Claim a background job that no worker holds, to end it; ``None`` when one holds it or it has ended."""
+    """Claim a background job that no worker owns, to end it; ``None`` when one owns it or it has ended."""
     unheld = Q(worker="") | Q(lease_until__lt=Now())
     taken = Response.objects.filter(unheld, pk=pk, background=True, status__in=ACTIVE).update(
         worker=new_id("worker_"), attempt=F("attempt") + 1, lease_until=Now() + lease_seconds()
@@ -44,24 +44,24 @@ def take_unheld(pk: int) -> Response | None:
     return Response.objects.get(pk=pk) if taken else None
 
 
-def end_unheld(pk: int, *, outcome: Outcome, fault: ResponseError | None = None) -> bool:
-    """End a background job that no worker holds; False when one does, or it has ended."""
+def end_unheld(pk: int, *, outcome: Outcome, error: ResponseError | None = None) -> bool:
+    """End a background job that no worker owns; False when one does, or it has ended."""
     row = take_unheld(pk)
     if row is None:
         return False
     lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
-    return end_job(row=row, lease=lease, outcome=outcome, fault=fault)
+    return end_job(row=row, lease=lease, outcome=outcome, error=error)
 
 
-def end_job(*, row: Response, lease: Lease, outcome: Outcome, fault: ResponseError | None = None) -> bool:
-    """Store the end of a job that the lease holds, then tell it. False when the lease is lost.
+def end_job(*, row: Response, lease: Lease, outcome: Outcome, error: ResponseError | None = None) -> bool:
+    """Store the end of a job under its lease, then publish it. Returns False when the lease is lost.
 
-    Its events close what readers have seen open; nothing of an engine or a model is needed for that.
+    The last events close the items that readers have seen open; neither an engine nor a model is needed for them.
     """
     batches = all_batches(row.pk)
     cursor = LogCursor.after(batches)
     body, first = row.body_dict(), cursor.next_event
-    events, response = ending_events(row, body, decoded_events(batches), outcome=outcome, fault=fault)
+    events, response = ending_events(row, body, decoded_events(batches), outcome=outcome, error=error)
     chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
     checkpoint = Checkpoint.objects.filter(response=row).first()
     spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
@@ -107,7 +107,7 @@ def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]],
 
 
 def ending_events(
-    row: Response, body: objects.Response, told: list[Event], *, outcome: Outcome, fault: ResponseError | None
+    row: Response, body: objects.Response, published: list[Event], *, outcome: Outcome, error: ResponseError | None
 ) -> tuple[list[Event], objects.Response]:
     """The last events of a job and its final object."""
     request = parse_create(read_stored(row.request))
@@ -117,51 +117,56 @@ def ending_events(
         else None
     )
     try:
-        builder = replayed_builder(body, told, seal=seal)
+        builder = replayed_builder(body, published, seal=seal)
     except NotReplayable:
-        # An older version's events: what is open stays open, and the stream ends all the same.
+        # An older version wrote the events: open items stay open, but the stream ends.
         log.warning("job.not_replayable", response=row.public_id)
         builder = ResponseBuilder(body, queued=True)
         builder.start()
-        events = builder.finish(outcome, error=fault)
-        numbered = enumerate(events, start=len(told))
+        events = builder.finish(outcome, error=error)
+        numbered = enumerate(events, start=len(published))
         return [{**event, "sequence_number": number} for number, event in numbered], builder.snapshot()
-    return builder.finish(outcome, error=fault), builder.snapshot()
+    return builder.finish(outcome, error=error), builder.snapshot()
 
 
-def cut_short(row: Response, told: list[Event], *, message: str, usage: objects.Usage | None = None) -> list[Event]:
-    """The end of a job of which nothing can be stored: what is open is closed as cut, and the output stays empty."""
-    fault: ResponseError = {"code": "server_error", "message": message}
+def cut_short(
+    row: Response, published: list[Event], *, message: str, usage: objects.Usage | None = None
+) -> list[Event]:
+    """The last events of a job whose output can't be stored: open items are closed as incomplete, and the output of
+    the final object is empty.
+    """
+    error: ResponseError = {"code": "server_error", "message": message}
     try:
-        builder = replayed_builder(row.body_dict(), told)
+        builder = replayed_builder(row.body_dict(), published)
     except NotReplayable:
         log.warning("job.not_replayable", response=row.public_id)
         body = row.body_dict()
         created: objects.Response = {**body, "status": "in_progress", "usage": usage}
-        return failure_events(created, sequence_number=len(told), message=message)
-    builder.finish("failed", error=fault)
-    events = builder.fail_instead(fault, usage=usage)
+        return failure_events(created, sequence_number=len(published), message=message)
+    builder.finish("failed", error=error)
+    events = builder.fail_instead(error, usage=usage)
     closing, end = events[:-2], events[-2:]
     if any(is_oversized(encode_event(event)) for event in closing):
-        # The log can't keep what closes the item with its text.
+        # The events that close the item repeat its text, and don't fit into the log.
         closing = [{**closing[-1], "item": without_content(closing[-1]["item"])}]
-    return [{**event, "sequence_number": number} for number, event in enumerate([*closing, *end], start=len(told))]
+    numbered = enumerate([*closing, *end], start=len(published))
+    return [{**event, "sequence_number": number} for number, event in numbered]
 
 
 def without_content(item: dict[str, Any]) -> dict[str, Any]:
-    """The item of a cut answer without what the model wrote."""
+    """The item of an incomplete answer without the model's text."""
     emptied = {"content": [], "arguments": "", "input": ""}
-    kept = {key: value for key, value in item.items() if key != "encrypted_content"}
-    return {**kept, **{key: value for key, value in emptied.items() if key in item}}
+    others = {key: value for key, value in item.items() if key != "encrypted_content"}
+    return {**others, **{key: value for key, value in emptied.items() if key in item}}
 
 
 def is_oversized(event: EncodedEvent) -> bool:
-    """Whether an event has more bytes than the log of a job may keep."""
+    """Whether an event has more bytes than the log of a job may have."""
     limit: int = settings.RESPONSES_EVENTS_MAX_BYTES
     # A character has at most four bytes.
     return 4 * len(event[1]) > limit and len(event[1].encode()) > limit
 
 
 def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
-    """Publish events of a job that are kept."""
+    """Publish events of a job that are persisted already."""
     bus.publish(bus.response_group(public_id), JobEvents(first=first, events=tuple(events), last=last))

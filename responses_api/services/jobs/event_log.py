@@ -1,4 +1,4 @@
-"""The event log of background jobs: written in batches under a lease, read in pages, kept for a while after the end."""
+"""The event log of background jobs: written in batches under a lease, read in pages, removed a while after the end."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ EXPIRY_BATCHES = 200
 
 @dataclass(slots=True)
 class LogCursor:
-    """Where the next batch of a job's log goes."""
+    """The position in a job's log at which the next batch is written."""
 
     number: int = 0
     next_event: int = 0
@@ -36,11 +36,11 @@ class LogCursor:
 
     @classmethod
     def after(cls, batches: Sequence[EventBatch]) -> "LogCursor":
-        """Behind these batches, which are all."""
+        """The cursor at the end of a log that consists of these batches."""
         if not batches:
             return cls()
-        end = batches[-1]
-        return cls(number=end.number + 1, next_event=end.last + 1, total_bytes=end.total_bytes)
+        newest = batches[-1]
+        return cls(number=newest.number + 1, next_event=newest.last + 1, total_bytes=newest.total_bytes)
 
     def batch(
         self,
@@ -51,7 +51,7 @@ class LogCursor:
         chunks: Sequence[Chunk] = (),
         is_end: bool = False,
     ) -> EventBatch:
-        """The batch that comes next, not written yet; the cursor moves behind it."""
+        """Make the next batch, which the caller writes; the cursor moves behind it."""
         data = encode_batch(events)
         self.total_bytes += len(data.encode())
         batch = EventBatch(
@@ -71,7 +71,7 @@ class LogCursor:
 
 
 def encode_batch(events: Iterable[EncodedEvent]) -> str:
-    """A line an event: JSON has no line break in it, and a type no blank."""
+    """One line per event: its JSON contains no line break, and its type no space."""
     return "\n".join(f"{kind} {text}" for kind, text in events)
 
 
@@ -85,20 +85,21 @@ def decode_batch(data: str) -> list[EncodedEvent]:
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """Batches of one job, and whether they hold tokens that were not kept before."""
+    """Batches of one job that are to be written."""
 
     lease: Lease
     batches: list[EventBatch]
 
     @property
     def has_tokens(self) -> bool:
+        """Whether the batches contain tokens that were not persisted before."""
         return any(holds_tokens(batch.chunks) for batch in self.batches)
 
 
 def append_batches(flushes: Sequence[Flush]) -> set[Lease]:
-    """Write what several jobs have made, in one transaction. Returns the leases that are lost: of them, nothing.
+    """Write the batches of several jobs in one transaction. Returns the lost leases, whose batches are not written.
 
-    Written twice, because it could not be told whether it was, a batch is there once.
+    Idempotent: a batch is stored once, even if it is written again because the outcome of the first try is unknown.
     """
     with transaction.atomic():
         rows = (
@@ -107,18 +108,18 @@ def append_batches(flushes: Sequence[Flush]) -> set[Lease]:
             .order_by("pk")
             .values_list("pk", "worker", "attempt", "losses")
         )
-        held = {pk: (worker, attempt, losses) for pk, worker, attempt, losses in rows}
-        mine = [flush for flush in flushes if is_held(flush.lease, held)]
-        EventBatch.objects.bulk_create([batch for flush in mine for batch in flush.batches], ignore_conflicts=True)
-        recovered = [flush.lease.response for flush in mine if flush.has_tokens and held[flush.lease.response][2]]
+        claims = {pk: (worker, attempt, losses) for pk, worker, attempt, losses in rows}
+        valid = [flush for flush in flushes if _is_valid(flush.lease, claims)]
+        EventBatch.objects.bulk_create([batch for flush in valid for batch in flush.batches], ignore_conflicts=True)
+        recovered = [flush.lease.response for flush in valid if flush.has_tokens and claims[flush.lease.response][2]]
         if recovered:
             Response.objects.filter(pk__in=recovered).update(losses=0)
-    return {flush.lease for flush in flushes} - {flush.lease for flush in mine}
+    return {flush.lease for flush in flushes} - {flush.lease for flush in valid}
 
 
-def is_held(lease: Lease, held: dict[int, tuple[str, int, int]]) -> bool:
-    """Whether the row is still the lease's, by what was just read under its lock."""
-    return held.get(lease.response, ("", 0, 0))[:2] == (lease.worker, lease.attempt)
+def _is_valid(lease: Lease, claims: dict[int, tuple[str, int, int]]) -> bool:
+    """Whether the lease is still valid, given the claims that were just read under the rows' locks."""
+    return claims.get(lease.response, ("", 0, 0))[:2] == (lease.worker, lease.attempt)
 
 
 def begin_log(response: Response, events: Sequence[EncodedEvent]) -> None:
@@ -127,9 +128,9 @@ def begin_log(response: Response, events: Sequence[EncodedEvent]) -> None:
 
 
 def mark_in_progress(lease: Lease, batch: EventBatch | None) -> bool:
-    """The job has begun: its status, and the event of that unless it was told. False when the lease is lost.
+    """Mark a job as in progress, and write the event of that unless it was published. False when the lease is lost.
 
-    Until a token is kept the beginning counts as lost.
+    Until a token is persisted, this counts as a lost attempt.
     """
     with transaction.atomic():
         if not lease.rows().update(status=Status.IN_PROGRESS, losses=F("losses") + 1):
@@ -139,12 +140,12 @@ def mark_in_progress(lease: Lease, batch: EventBatch | None) -> bool:
     return True
 
 
-def keep_checkpoint(lease: Lease, checkpoint: Checkpoint, batch: EventBatch | None) -> bool:
-    """How the job was prepared, with the events of that. False when the lease is lost."""
+def store_checkpoint(lease: Lease, checkpoint: Checkpoint, batch: EventBatch | None) -> bool:
+    """Persist how the job was prepared, with the events of that. False when the lease is lost."""
     with transaction.atomic():
         if not lease.rows().select_for_update(no_key=True).exists():
             return False
-        # What another model has made before is not gone on with.
+        # A job can't be resumed from the chunks of another model.
         EventBatch.objects.filter(response_id=lease.response).exclude(chunks="").update(chunks="")
         Checkpoint.objects.filter(response_id=lease.response).delete()
         checkpoint.save(force_insert=True)
@@ -158,15 +159,15 @@ def keep_checkpoint(lease: Lease, checkpoint: Checkpoint, batch: EventBatch | No
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A piece of a log, from the event that was asked for."""
+    """A page of a log, from the requested event on."""
 
     events: list[EncodedEvent]
     is_end: bool
-    """Whether the job's last event is the last of these, or came before."""
+    """Whether the job's last event is the last of these, or precedes them."""
     is_behind: bool = False
-    """The events that were asked for are not kept any more."""
+    """The requested events are no longer available."""
     is_gone: bool = False
-    """There is no log any more."""
+    """The log was removed."""
 
 
 def all_batches(response: int) -> list[EventBatch]:
@@ -174,8 +175,8 @@ def all_batches(response: int) -> list[EventBatch]:
     return list(EventBatch.objects.filter(response_id=response).order_by("number"))
 
 
-def kept_from(response: int) -> tuple[int, int] | None:
-    """The first event that can be read and the number that the next one will have; ``None`` where there is no log."""
+def readable_range(response: int) -> tuple[int, int] | None:
+    """The number of the first event that can be read, and that of the next one to write; ``None`` without a log."""
     newest = EventBatch.objects.filter(response_id=response).order_by("-number").only("last", "total_bytes").first()
     if newest is None:
         return None
@@ -190,11 +191,11 @@ def kept_from(response: int) -> tuple[int, int] | None:
 
 
 def read_page(response: int, first: int) -> Page:
-    """Events from ``first`` on, some at a time; none when there are no more yet."""
-    kept = kept_from(response)
-    if kept is None:
+    """Events from ``first`` on, at most a page of them; empty when there are no more yet."""
+    readable = readable_range(response)
+    if readable is None:
         return Page([], is_end=True, is_gone=True)
-    if first < kept[0]:
+    if first < readable[0]:
         return Page([], is_end=False, is_behind=True)
     batches = EventBatch.objects.filter(response_id=response, last__gte=first).order_by("number")
     events: list[EncodedEvent] = []
@@ -203,35 +204,35 @@ def read_page(response: int, first: int) -> Page:
         events += decode_batch(batch.data)[max(0, first - batch.first) :]
         is_end = batch.is_end
     if not events:
-        # Only an end that was read before: one that was kept since our look is still to be read.
+        # Only an end before ``first``: one that was written since the query above is still to be read.
         is_end = EventBatch.objects.filter(response_id=response, is_end=True, last__lt=first).exists()
     return Page(events, is_end=is_end)
 
 
 def _page_end(batches: QuerySet[EventBatch]) -> int:
-    """The number of the last batch of a page: so that no more is read at once than ``PAGE_BYTES``, but one batch is."""
+    """The number of the last batch of a page: at most ``PAGE_BYTES`` are read at once, but at least one batch."""
     sizes = list(batches.values_list("number", "total_bytes")[:PAGE_BATCHES])
     within = [number for number, total in sizes if total - sizes[0][1] <= PAGE_BYTES]
     return within[-1] if within else -1
 
 
-def stream_is_kept(row: Response) -> bool:
-    """Whether a job's events can be streamed: it runs, or has ended not too long ago."""
+def is_streamable(row: Response) -> bool:
+    """Whether a job's events can be streamed: it runs, or ended less than RESPONSES_EVENT_TTL_SECONDS ago."""
     if not row.background:
         return False
-    kept = Response.objects.filter(pk=row.pk).exclude(
+    recent = Response.objects.filter(pk=row.pk).exclude(
         completed_at__lte=Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
     )
-    return kept.exists() and EventBatch.objects.filter(response_id=row.pk).exists()
+    return recent.exists() and EventBatch.objects.filter(response_id=row.pk).exists()
 
 
 def expire_event_logs(pause: Callable[[], None] = lambda: None) -> int:
-    """Remove the logs of jobs that ended some time ago; returns how many batches went.
+    """Remove the logs of jobs that ended too long ago; returns the number of batches removed.
 
     ``pause`` is called after each statement, which removes a bounded number of rows.
     """
     limit = Now() - timedelta(seconds=settings.RESPONSES_EVENT_TTL_SECONDS)
-    # Found by their first batch, for logs are fewer than the stored responses; so that one goes last.
+    # Found by their first batch, since there are fewer logs than stored responses. It is therefore removed last.
     ended = EventBatch.objects.filter(number=0, response__completed_at__lte=limit).order_by()
     total = 0
     while rows := list(ended.values_list("response_id", flat=True)[:EXPIRY_LOGS]):

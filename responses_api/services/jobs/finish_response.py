@@ -32,34 +32,34 @@ class Ending:
     response: Mapping[str, Any]
     """The final object."""
     input_items: list[dict[str, Any]]
-    """What the request sent, each with its id."""
+    """The items of the request, each with its id."""
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
     first_token_ms: int | None = None
     spent: TokenCounts = field(default_factory=TokenCounts)
-    """What a compaction took beforehand: accounted for, and not part of the response's usage."""
+    """Tokens of a compaction before the answer: accounted for, and not part of the response's usage."""
     started: bool = field(default=True)
-    """Whether the model did anything, so that there is something to account for."""
+    """Whether the model did anything, so that there is usage to account for."""
     is_too_large: bool = False
-    """Whether the answer was too large to be stored: that it failed is kept, so that whoever asks for it is told."""
+    """Whether the answer was too large to be stored: the failure is stored in its place, for whoever retrieves it."""
     log_end: EventBatch | None = None
     """A job's last events, for its log."""
 
 
 def finish_response(*, lease: Lease, ending: Ending) -> bool:
-    """Store the end of a generation, unless the lease was lost: then nothing is written and the answer is False.
+    """Store the end of a generation. Returns False, and writes nothing, if the lease was lost.
 
-    Kept are responses that were to be stored and have an answer, whole or cut, and background jobs however they ended.
-    A foreground response that failed or whose client left goes, as does one with ``store: false``; its usage stays. A
-    conversation that the response names gets what was sent and answered in the same transaction (see
+    Stored are responses with ``store: true`` that have an answer, complete or incomplete, and all background jobs. The
+    row of a foreground response that failed, whose client left, or with ``store: false`` is removed; its usage stays. A
+    conversation that the response names gets the items of the request and the answer in the same transaction (see
     :func:`append_turn`), also with ``store: false``.
 
-    Raises :class:`EntryTooLarge` when the answer is too large to be stored; then nothing is written, and the ending to
-    store is one that says so.
+    Raises :class:`EntryTooLarge`, and writes nothing, when the answer is too large to be stored; the caller then stores
+    an ending with ``is_too_large``.
     """
     with transaction.atomic():
-        # With the time by the database's clock: a worker's may be wrong, and expiry is told from it.
+        # With the time by the database's clock: a worker's may be wrong, and expiry is calculated from it.
         row = lease.rows().select_for_update().annotate(now=Now()).first()
         if row is None:
             return False
@@ -74,7 +74,7 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
             *((item, True) for item in ending.response["output"]),
         ]
         if ending.is_too_large:
-            # Its input was found to fit when it came.
+            # The input alone fits: it was checked at admission.
             turn = write_turn(parent=row.parent, payloads=payloads[: len(ending.input_items)], change=change)
         elif row.background or (row.store and has_answer):
             turn = write_turn(parent=row.parent, payloads=payloads, change=change)
@@ -84,24 +84,24 @@ def finish_response(*, lease: Lease, ending: Ending) -> bool:
             EventBatch.objects.bulk_create([ending.log_end])
             Checkpoint.objects.filter(response=row).delete()
         if turn is not None:
-            keep(row, status, ending, turn, change)
+            _store(row, status, ending, turn, change)
         else:
-            forget(row, change)
+            _remove(row, change)
         record_change(change)
         evicted = (
             make_room_for_responses(row.project_id) if turn is not None else Evicted(),
             make_room_for_conversations() if row.conversation_id is not None else Evicted(),
         )
     count_ending(row, status, ending)
-    for some in evicted:
-        some.count()
+    for eviction in evicted:
+        eviction.count()
     return True
 
 
 def was_finished(lease: Lease) -> bool:
     """Whether the end of this lease's attempt is stored, for a worker whose connection broke while it stored it.
 
-    What is not kept leaves its accounting.
+    A response that is not stored is recognised by its usage record.
     """
     row = Response.objects.filter(pk=lease.response).only("attempt", "status").first()
     if row is not None:
@@ -109,15 +109,15 @@ def was_finished(lease: Lease) -> bool:
     return UsageRecord.objects.filter(response_id=lease.public_id).exists()
 
 
-def forget(row: Response, change: StoreChange) -> None:
-    """Remove the row of a foreground response that is not stored, and its history if it was the last to need it."""
+def _remove(row: Response, change: StoreChange) -> None:
+    """Remove the row of a foreground response that is not stored, and its history if nothing else refers to it."""
     note_removal()
     rows = Response.objects.filter(pk=row.pk)
     rows._raw_delete(rows.db)
     change.response_bytes -= sweep_turns([row.parent_id]).total()
 
 
-def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, change: StoreChange) -> None:
+def _store(row: Response, status: Status, ending: Ending, turn: Turn | None, change: StoreChange) -> None:
     """Turn the job's row into the stored response."""
     body = orjson.dumps({key: value for key, value in ending.response.items() if key != "output"})
     if not ending.is_too_large:
@@ -143,7 +143,7 @@ def keep(row: Response, status: Status, ending: Ending, turn: Turn | None, chang
 
 
 def count_ending(row: Response, status: Status, ending: Ending) -> None:
-    """Count what has been stored: after the transaction, which may have failed."""
+    """Add the ending to the counts; called after the transaction, which may have failed."""
     count(counting.GENERATIONS, status=status.value)
     if row.store and status in (Status.COMPLETED, Status.INCOMPLETE):
         count(counting.STORE_WRITES)
@@ -159,13 +159,13 @@ def count_ending(row: Response, status: Status, ending: Ending) -> None:
 
 
 def duration_ms(row: Response) -> int:
-    """From admission to the end."""
+    """Milliseconds from admission to the end."""
     now: datetime = row.now  # type: ignore[attr-defined]
     return max(0, round((now - row.created_at).total_seconds() * 1000))
 
 
 def expiry(row: Response) -> Any:
-    """When what is stored of it now expires, by the database's clock; ``None`` for never."""
+    """The time at which a response that is stored now expires, by the database's clock; ``None`` for never."""
     if not row.store:
         return Now() + timedelta(seconds=settings.RESPONSES_BACKGROUND_EPHEMERAL_TTL_SECONDS)
     seconds = settings.RESPONSES_STORE_TTL_SECONDS

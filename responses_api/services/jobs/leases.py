@@ -15,7 +15,7 @@ from responses_api.models.store.response import ACTIVE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """A worker's hold on a row: valid as long as nobody else has claimed the row since."""
+    """A worker's claim on a row: valid until another process claims the row."""
 
     response: int
     public_id: str
@@ -23,21 +23,20 @@ class Lease:
     attempt: int
 
     def rows(self) -> QuerySet[Response]:
-        """The row, if this lease still holds; empty when another attempt has it or it has ended."""
+        """The row, if this lease is still valid; empty when another attempt owns the row or it has ended."""
         return Response.objects.filter(pk=self.response, worker=self.worker, attempt=self.attempt, status__in=ACTIVE)
 
 
 def lease_seconds() -> timedelta:
-    """How long a claim holds without a renewal."""
+    """How long a claim is valid without a renewal."""
     return timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
 
 
 MAX_LOSSES = 3
-"""A job that so many workers in a row have begun and lost, without a new token that was kept, fails."""
+"""A job fails after this many lost attempts in a row, none of which persisted a new token."""
 
-# One statement, and for interactive requests no more than it needs, since each waits for it. What a worker needs of a
-# row comes back with the claim.
-# The rows are chosen once: as a subquery, another plan may choose again for every row, and take more than the limit.
+# A single statement, since every interactive request waits for it. It returns the columns that a worker needs.
+# MATERIALIZED selects the rows once: a plain subquery may be evaluated again for every row, and exceed the limit.
 CLAIM = """
     WITH candidate(id) AS MATERIALIZED ({candidates} LIMIT %s {lock})
     UPDATE responses_api_response
@@ -60,9 +59,9 @@ INTERACTIVE = """
     ORDER BY turn.number, job.id
 """
 
-# Projects take turns: a project's n-th waiting row comes before another's (n+1)-th, and what it has running counts as
-# gone before. The rows are locked in a query without a window, as PostgreSQL wants it, and looked at again there: they
-# may have been claimed between the two looks.
+# Projects take turns: a project's n-th waiting row comes before another's (n+1)-th, and its running jobs count as
+# earlier ones. PostgreSQL can't lock rows in a query with a window function; the outer query locks them, and checks
+# again that they were not claimed meanwhile.
 BACKGROUND = """
     SELECT job.id FROM responses_api_response job JOIN (
         SELECT waiting.id, COALESCE(held.rows, 0)
@@ -82,8 +81,8 @@ BACKGROUND = """
 def claim_responses(*, worker: str, models: Sequence[str], limit: int, background: bool = False) -> list[Response]:
     """Claim up to ``limit`` waiting rows of these models, either interactive or background ones.
 
-    Of interactive ones, projects take turns and of each its keys, the oldest first. Of background jobs, those of the
-    project that has least running, and of a project's the oldest.
+    Interactive rows: projects take turns, and so do the keys of each; the oldest come first. Background jobs: those of
+    the project with the fewest running jobs come first, the oldest of a project before its others.
     """
     if not models:
         return []
@@ -105,52 +104,51 @@ def claim_responses(*, worker: str, models: Sequence[str], limit: int, backgroun
 
 
 def release_lease(lease: Lease, *, begun: bool = True, pause: bool = False) -> bool:
-    """Let a background job go, for another worker to go on with it; False when it was not held any more.
+    """Release a background job, for another worker to resume; False when the lease was lost.
 
-    With a ``pause`` nobody claims it for as long as a lease holds.
+    With a ``pause`` no worker claims it for the duration of a lease.
     """
     until = Now() + lease_seconds() if pause else None
-    # What was begun for nothing was not lost.
-    fewer = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
-    return bool(lease.rows().update(worker="", lease_until=until, losses=fewer if begun else F("losses")))
+    # A released job is not a lost attempt: take back the count that it got when it began.
+    reduced = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
+    return bool(lease.rows().update(worker="", lease_until=until, losses=reduced if begun else F("losses")))
 
 
 def release_as_lost(lease: Lease) -> bool:
-    """The same for a job that went wrong here; False also when that has happened too often."""
+    """Release a background job as a lost attempt; False when the lease was lost or there were ``MAX_LOSSES``."""
     return bool(lease.rows().filter(losses__lt=MAX_LOSSES).update(worker="", lease_until=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
-    """What a renewal tells of the rows that a worker still holds."""
+class RenewedLeases:
+    """The rows that a worker still owns after a renewal."""
 
     attempts: dict[int, int]
-    """Row to attempt: of those asked for, what is missing here has been lost."""
+    """Row to attempt. The lease of a row that was to be renewed and is missing here was lost."""
     cancel_requested: frozenset[int]
 
 
-def renew_leases(*, worker: str, rows: Collection[int]) -> Held:
-    """Extend the leases of ``worker`` on ``rows``; report which of these it holds, and which are to be cancelled.
+def renew_leases(*, worker: str, rows: Collection[int]) -> RenewedLeases:
+    """Extend the leases of ``worker`` on ``rows``; report which of these it owns, and which are to be cancelled.
 
-    What the worker has a lease on without knowing of it runs out: a claim whose answer never came, an end that could
-    not be stored. A row that somebody else has locked is passed over until the next renewal: to wait for it would be to
-    lose the leases on all.
+    Leases that the worker doesn't know of expire: a claim whose result was lost, an end that could not be stored. A row
+    that another transaction has locked is skipped until the next renewal, since waiting for it could lose all leases.
     """
     if not rows:
-        return Held(attempts={}, cancel_requested=frozenset())
-    held = Response.objects.filter(worker=worker, pk__in=rows, status__in=ACTIVE)
+        return RenewedLeases(attempts={}, cancel_requested=frozenset())
+    owned = Response.objects.filter(worker=worker, pk__in=rows, status__in=ACTIVE)
     with transaction.atomic():
-        free = held.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
-        Response.objects.filter(pk__in=list(free)).update(lease_until=Now() + lease_seconds())
-    found = list(held.values_list("pk", "attempt", "cancel_requested_at"))
-    return Held(
-        attempts={pk: attempt for pk, attempt, _ in found},
-        cancel_requested=frozenset(pk for pk, _, cancelled in found if cancelled is not None),
+        unlocked = owned.select_for_update(no_key=True, skip_locked=True).values_list("pk", flat=True)
+        Response.objects.filter(pk__in=list(unlocked)).update(lease_until=Now() + lease_seconds())
+    leases = list(owned.values_list("pk", "attempt", "cancel_requested_at"))
+    return RenewedLeases(
+        attempts={pk: attempt for pk, attempt, _ in leases},
+        cancel_requested=frozenset(pk for pk, _, cancelled in leases if cancelled is not None),
     )
 
 
 def overdue_rows(rows: QuerySet[Response]) -> list[int]:
-    """Those of the rows that were admitted longer ago than their kind may take, by the database's clock."""
+    """The rows that have exceeded the timeout of their kind since admission, by the database's clock."""
     late = Q()
     for background, seconds in (
         (False, settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS),

@@ -1,4 +1,4 @@
-"""What crashed processes left behind. Safe to run anywhere, any time, by several at once."""
+"""Recovers the jobs of crashed processes. Safe to run anywhere, any time, by several at once."""
 
 from datetime import timedelta
 
@@ -22,30 +22,30 @@ from .remove_jobs import remove_jobs
 log = structlog.get_logger(__name__)
 
 ENDED_AT_ONCE = 20
-"""So many of a kind, for whoever recovers jobs has leases of its own to renew."""
+"""Most jobs of a kind that are ended in one call, since the process that recovers them has leases to renew."""
 LOST_TOO_OFTEN = "Workers were lost again and again while they generated this response. Send the request again."
 
 
 def recover_jobs() -> int:
-    """Remove foreground jobs that can't be finished: their worker's lease is over, or their reader's process is gone.
+    """Remove foreground jobs that can't be finished: their worker's lease or their reader's process has expired.
 
-    A foreground response is stored only when it ends, so nothing stored is lost. A row that a worker still holds stays:
-    its worker looks after it. Returns how many were removed.
+    A foreground response is stored only when it ends, so nothing stored is lost. Rows that a live worker owns stay:
+    that worker watches their readers. Returns how many were removed.
     """
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
     reader_lives = Process.objects.filter(pk=OuterRef("reader"), heartbeat_at__gt=limit)
     lost_worker = Q(lease_until__lt=Now()) & ~Q(worker="")
     lost_reader = Q(worker="", created_at__lt=limit) & ~Exists(reader_lives)
     lost = Response.objects.filter(lost_worker | lost_reader, status__in=ACTIVE, background=False)
-    # Looked at first: on SQLite a write that changes nothing waits for other writes all the same.
+    # Checked by a read first: on SQLite a write waits for other writes even if it changes nothing.
     return remove_jobs(lost) if lost.exists() else 0
 
 
 def recover_background_jobs() -> bool:
-    """Free background jobs whose worker's lease is over, and end those that are not to go on.
+    """Release background jobs whose worker's lease has expired, and end those that are not to be resumed.
 
-    Ended are: what was to be cancelled, what has taken longer than it may, and what too many workers have lost in a
-    row. Says whether any is free for a worker now.
+    Ended are jobs that were to be cancelled, that have exceeded their timeout, or that have too many lost attempts in a
+    row. Returns whether any job was released.
     """
     lost = Q(lease_until__lt=Now()) & ~Q(worker="")
     jobs = Response.objects.filter(background=True, status__in=ACTIVE)
@@ -56,29 +56,29 @@ def recover_background_jobs() -> bool:
         try_to_end(pk, outcome="cancelled")
     too_often = jobs.filter(lost, cancel_requested_at=None, losses__gte=MAX_LOSSES)
     for pk in too_often.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
-        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": LOST_TOO_OFTEN})
+        try_to_end(pk, outcome="failed", error={"code": "server_error", "message": LOST_TOO_OFTEN})
     for pk in overdue_rows(jobs.filter(worker=""))[:ENDED_AT_ONCE]:
-        try_to_end(pk, outcome="failed", fault={"code": "server_error", "message": StopReason.TIMEOUT.sentence})
+        try_to_end(pk, outcome="failed", error={"code": "server_error", "message": StopReason.TIMEOUT.sentence})
     return freed > 0
 
 
-def try_to_end(pk: int, *, outcome: Outcome, fault: ResponseError | None = None) -> None:
-    """End a job that no worker holds. One that can't be ended must not keep the others from it."""
+def try_to_end(pk: int, *, outcome: Outcome, error: ResponseError | None = None) -> None:
+    """End a job that no worker owns. An error is logged, so that the next job can be ended."""
     try:
-        end_unheld(pk, outcome=outcome, fault=fault)
+        end_unheld(pk, outcome=outcome, error=error)
     except DatabaseError:
         raise
-    except Exception:  # another version's row, say: the next one must be ended
+    except Exception:  # for example, a row that another version wrote
         log.exception("job.not_ended", row=pk)
 
 
 def overdue_jobs(*, worker: str) -> set[int]:
-    """Rows that ``worker`` holds and that have taken longer than they may."""
+    """The rows of ``worker`` that have exceeded their timeout."""
     return set(overdue_rows(Response.objects.filter(worker=worker, status__in=ACTIVE)))
 
 
 def orphaned_jobs(*, worker: str) -> list[int]:
-    """Running foreground jobs of ``worker`` whose reader's process is gone: nobody will read them."""
+    """Running foreground jobs of ``worker`` whose reader's process has expired: nobody will read them."""
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
     reader_lives = Process.objects.filter(pk=OuterRef("reader"), heartbeat_at__gt=limit)
     rows = Response.objects.filter(
@@ -88,5 +88,5 @@ def orphaned_jobs(*, worker: str) -> list[int]:
 
 
 def forget_silent_processes() -> None:
-    """Remove the rows of processes that have said nothing for an hour."""
+    """Remove the rows of processes whose last heartbeat is an hour old."""
     Process.objects.filter(heartbeat_at__lt=Now() - timedelta(hours=1)).delete()

@@ -1,4 +1,4 @@
-"""Removing rows of jobs that have not ended and of which nothing is to be kept."""
+"""Removes the rows of jobs that have not ended and are not stored."""
 
 from collections import defaultdict
 
@@ -13,24 +13,25 @@ from responses_api.services.store.sweep_turns import sweep_turns
 
 
 def remove_jobs(rows: QuerySet[Response]) -> int:
-    """Remove these rows, and the histories that nothing else holds any more. Returns how many there were.
+    """Remove these rows, and the histories that nothing else refers to. Returns the number of rows removed.
 
-    Whoever writes one of them meanwhile comes first or finds it gone.
+    A concurrent writer of one of them either commits before, or finds the row removed.
     """
     with transaction.atomic(savepoint=False):
-        found = dict(rows.select_for_update().order_by("pk").values_list("pk", "parent_id"))
-        if not found:
+        parents = dict(rows.select_for_update().order_by("pk").values_list("pk", "parent_id"))
+        if not parents:
             return 0
         note_removal()
-        for some in batches(sorted(found)):
-            for part in (
-                EventBatch.objects.filter(response__in=some),
-                Checkpoint.objects.filter(response__in=some),
-                Response.objects.filter(pk__in=some),
+        for batch in batches(sorted(parents)):
+            for table_rows in (
+                EventBatch.objects.filter(response__in=batch),
+                Checkpoint.objects.filter(response__in=batch),
+                Response.objects.filter(pk__in=batch),
             ):
-                part._raw_delete(part.db)
+                table_rows._raw_delete(table_rows.db)
         changes: defaultdict[int, StoreChange] = defaultdict(StoreChange)
-        for project_id, freed in sweep_turns(found.values()).items():
+        for project_id, freed in sweep_turns(parents.values()).items():
             changes[project_id].response_bytes -= freed
         record_changes(changes)
-    return len(found)
+
+    return len(parents)

@@ -1,1 +1,1 @@
-"""What every process does beside its work: announce itself, publish its counts, sweep in turn."""
+"""Housekeeping of every process: it announces itself, publishes its counts, and sweeps when it is its turn."""

@@ -1,4 +1,4 @@
-"""Heartbeats of processes, and what workers offer."""
+"""Heartbeats of processes, and the models that workers serve."""
 
 import os
 import socket
@@ -15,7 +15,7 @@ from .publish_counts import publish_counts
 
 @dataclass(slots=True, kw_only=True)
 class Announcement:
-    """What a process says of itself."""
+    """The state of a process, for its row."""
 
     id: str
     kind: Process.Kind
@@ -26,7 +26,7 @@ class Announcement:
 
 
 def announce_process(announcement: Announcement) -> None:
-    """Write or refresh a process's row, which nobody else writes."""
+    """Create or update a process's row, which no other process writes."""
     values = {
         "heartbeat_at": Now(),
         "slots": announcement.slots,
@@ -35,15 +35,15 @@ def announce_process(announcement: Announcement) -> None:
         "offers": announcement.offers,
         "assembly_bytes": bytes_in_flight(),
     }
-    mine = Process.objects.filter(pk=announcement.id)
-    if not mine.update(**values):
-        about = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid(), "started_at": Now()}
-        # Two threads of a process may find that there is no row yet.
-        Process.objects.bulk_create([Process(id=announcement.id, **about, **values)], ignore_conflicts=True)
+    row = Process.objects.filter(pk=announcement.id)
+    if not row.update(**values):
+        constant = {"kind": announcement.kind, "host": socket.gethostname(), "pid": os.getpid(), "started_at": Now()}
+        # Two threads of a process may both find that there is no row yet.
+        Process.objects.bulk_create([Process(id=announcement.id, **constant, **values)], ignore_conflicts=True)
 
 
 def announce_models(offers: list[dict[str, Any]]) -> None:
-    """Record the models that a worker offers, for the admin; they stay listed when the worker is gone."""
+    """Record the models that a worker serves, for the admin; they stay listed after the worker has ended."""
     for offer in offers:
         ServedModel.objects.update_or_create(
             name=offer["name"],
@@ -60,6 +60,6 @@ def announce_models(offers: list[dict[str, Any]]) -> None:
 
 
 def forget_process(process_id: str) -> None:
-    """Remove the row of a process that ends in order, and tell the last of what it has counted."""
+    """Remove the row of a process that shuts down, after publishing its last counts."""
     publish_counts()
     Process.objects.filter(pk=process_id).delete()

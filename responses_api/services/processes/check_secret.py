@@ -1,4 +1,4 @@
-"""One secret for all processes of a database: with another one, what they seal can't be opened elsewhere."""
+"""Checks that all processes of a database use the same secret: blobs sealed with another one can't be opened."""
 
 from django.conf import settings
 
@@ -7,13 +7,13 @@ from responses_api.sealing import fingerprint
 
 
 class WrongSecret(Exception):
-    """This process has another secret than those that used the database before. One sentence or two for people."""
+    """This process has another secret than those that used the database before. The message is for administrators."""
 
 
 def check_secret() -> None:
-    """Note the secret of a new database; raise :class:`WrongSecret` when an old one was used with another.
+    """Record the secret of a new database; raise :class:`WrongSecret` if the database was used with another one.
 
-    One that was used with a secret of before, which this process still knows, is used with its secret from now on.
+    If that is one of this process's fallback secrets, the recorded secret is replaced by the current one.
     """
     own = fingerprint(settings.SECRET_KEY)
     known, _ = SealingSecret.objects.get_or_create(pk=1, defaults={"fingerprint": own})
@@ -29,5 +29,5 @@ def check_secret() -> None:
 
 
 def accept_secret() -> None:
-    """Take this process's secret as the database's from now on."""
+    """Record this process's secret as the database's."""
     SealingSecret.objects.update_or_create(pk=1, defaults={"fingerprint": fingerprint(settings.SECRET_KEY)})

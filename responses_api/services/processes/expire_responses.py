@@ -1,4 +1,4 @@
-"""Retention: what is past its time is removed, some at a time so that nothing waits long for a lock."""
+"""Retention: removes expired responses and conversations in batches, so that nothing waits long for a lock."""
 
 from collections.abc import Callable
 
@@ -37,7 +37,7 @@ def expire_conversations(pause: Callable[[], None] = at_once) -> int:
     total, batch = 0, sweep_batch()
     while True:
         keys = list(expired_conversations().order_by("expires_at").values_list("pk", flat=True)[:batch])
-        # Looked at again under its lock: a turn may have renewed one meanwhile.
+        # Checked again under the lock: a new turn may have renewed a conversation meanwhile.
         removed = remove_conversations(expired_conversations().filter(pk__in=keys), skip_locked=True)
         count(CONVERSATION_EXPIRIES, removed)
         total += removed

@@ -1,4 +1,4 @@
-"""Gives memory that was freed back to the system: glibc keeps it, and large requests would seem to leave it behind."""
+"""Returns freed memory to the system: glibc retains it, so that large requests would look like a leak."""
 
 import ctypes
 import resource
@@ -6,10 +6,10 @@ import sys
 from pathlib import Path
 
 GROWTH_BYTES = 64 << 20
-"""Resident memory has to have grown by so much before it is worth a look."""
+"""Growth of the resident memory after which freed memory is returned."""
 ARENAS = 2
-"""Of glibc's allocator, which has eight per processor otherwise, each with holes of its own. Most of what the server
-allocates is allocated under the interpreter's lock."""
+"""Arenas of glibc's allocator, eight per processor by default, each of which fragments on its own. Two are enough,
+since the server allocates nearly all memory under the interpreter's lock."""
 _M_ARENA_MAX = -8  # from malloc.h
 
 _STATM = Path("/proc/self/statm")
@@ -17,13 +17,13 @@ _least_resident = 0
 
 
 def limit_arenas() -> None:
-    """Have few arenas; nothing where the C library isn't glibc. To be called before threads allocate much."""
+    """Limit the number of arenas, if the C library is glibc. To be called before threads allocate much."""
     if mallopt := _glibc("mallopt"):
         mallopt(_M_ARENA_MAX, ARENAS)
 
 
 def return_freed_memory() -> None:
-    """Return what is free if the process has grown since the last time. Takes some milliseconds."""
+    """Return free memory if the process has grown by ``GROWTH_BYTES`` since the last time. Takes some milliseconds."""
     global _least_resident
     malloc_trim = _glibc("malloc_trim")
     if malloc_trim is None:
@@ -40,5 +40,5 @@ def _glibc(name: str) -> "ctypes._NamedFuncPointer | None":
 
 
 def resident_bytes() -> int:
-    """Bytes of this process that are in memory. Linux only."""
+    """Resident memory of this process in bytes. Linux only."""
     return int(_STATM.read_text().split()[1]) * resource.getpagesize()

@@ -1,4 +1,4 @@
-"""Work that is done again and again on a thread of its own."""
+"""Work that is repeated periodically on its own thread."""
 
 import threading
 from collections.abc import Callable
@@ -11,16 +11,16 @@ from responses_api.database.threads import use_own_connection, with_fresh_connec
 
 log = structlog.get_logger(__name__)
 
-HEARTBEATS_A_LEASE = 4
-"""So many may be late in a row before a lease is over."""
+HEARTBEATS_PER_LEASE = 4
+"""A lease expires when this many heartbeats in a row are late."""
 
 
 class Periodic:
-    """Calls functions in turn, every so many seconds, until it is stopped.
+    """Calls functions one after the other, every ``seconds`` seconds, until it is stopped.
 
-    A function that raises is logged; the next one is called all the same, and it again the next time. Only what may
-    wait for each other shares a thread: a heartbeat has one for itself. With ``own_connection`` the thread has a
-    database connection that no other can be waiting on, or holding.
+    An exception is logged; the next function is called, and the failed one again in the next round. Only functions that
+    may delay each other share a thread: a heartbeat has its own. With ``own_connection`` the thread has a database
+    connection outside of the pool.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class Periodic:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Begin: the first call comes after ``first`` seconds, which are ``seconds`` when nothing else is said."""
+        """Start the thread: the first call comes after ``first`` seconds, by default ``seconds``."""
         self._thread.start()
 
     @property
@@ -50,15 +50,15 @@ class Periodic:
 
     @property
     def is_alive(self) -> bool:
-        """Whether its functions are still called."""
+        """Whether the thread runs and still calls the functions."""
         return self._thread.is_alive() and not self.is_stopping
 
     def wait(self, seconds: float) -> bool:
-        """Sleep, but no longer than until it is to stop; says whether it is."""
+        """Sleep until ``seconds`` have passed or :meth:`stop` is called; returns whether it was called."""
         return self._stopped.wait(seconds)
 
     def stop(self, timeout: float = 0.0) -> None:
-        """Call nothing any more, and wait up to ``timeout`` seconds for a call that is under way."""
+        """Make no further calls, and wait up to ``timeout`` seconds for a call that is running."""
         self._stopped.set()
         if timeout and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
@@ -80,5 +80,5 @@ class Periodic:
             with_fresh_connection(function)
         except DatabaseError as error:
             log.warning("periodic.database_unavailable", thread=self._name, error=str(error))
-        except Exception:  # the next call must come, whatever it was
+        except Exception:  # whatever it was, the next call must be made
             log.exception("periodic.failed", thread=self._name)

@@ -1,4 +1,4 @@
-"""Adding what this process has counted to what all have."""
+"""Adds the counts of this process to those of all processes."""
 
 from django.db import connection, transaction
 
@@ -11,16 +11,16 @@ ADD = """
 
 
 def publish_counts() -> None:
-    """Add them up in the database; nothing is lost when that fails, and it is done with the next call.
+    """Add this process's counts to the database. If that fails, nothing is lost: the next call adds them.
 
-    Every heartbeat and every reading of the figures does it, so what a crashed process had counted since its last
-    heartbeat is all that is ever missing.
+    Called with every heartbeat and whenever the figures are read, so that a crash loses at most the counts since the
+    last heartbeat.
     """
     counts = take_counts()
     if not counts:
         return
     try:
-        # In one order, since others add to the same rows meanwhile.
+        # Sorted, since other processes update the same rows and could deadlock otherwise.
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.executemany(ADD, sorted(counts.items()))
     except BaseException:

@@ -1,7 +1,7 @@
-"""The sweep: what is past its time goes, by one process at a time, in steps that leave the database to others between.
+"""The sweep removes expired data. One process at a time runs it, in steps with pauses between them.
 
-SQLite has one writer. A sweep that went on without a pause would keep it from heartbeats and new requests; so each step
-is one short transaction, after which the sweep sleeps (`sweep_pace.py`).
+SQLite has one writer, and a sweep without pauses would block heartbeats and new requests. Each step is therefore one
+short transaction, after which the sweep sleeps (`sweep_pace.py`).
 """
 
 from collections.abc import Callable
@@ -22,9 +22,9 @@ log = structlog.get_logger(__name__)
 
 
 def sweep(*, process: str, sleep: Callable[[float], bool]) -> None:
-    """Remove what is past its time, unless another process is at it. ``sleep`` says whether to end early.
+    """Remove expired data, unless another process is sweeping. ``sleep`` returns whether to end early.
 
-    A part that fails keeps none of the others from its turn.
+    When a part fails, the error is logged and the next part runs.
     """
     if not take_chore(CHORE, holder=process):
         return
@@ -37,7 +37,7 @@ def sweep(*, process: str, sleep: Callable[[float], bool]) -> None:
     }
     try:
         for name, part in parts.items():
-            _do(name, part)
+            _run_part(name, part)
             pace()
     except SweepStopped:
         return
@@ -45,12 +45,12 @@ def sweep(*, process: str, sleep: Callable[[float], bool]) -> None:
         release_chore(CHORE, holder=process)
 
 
-def _do(name: str, part: Callable[[], object]) -> None:
+def _run_part(name: str, part: Callable[[], object]) -> None:
     try:
         part()
     except SweepStopped:
         raise
     except DatabaseError as error:
         log.warning("sweep.database_failed", part=name, error=str(error))
-    except Exception:  # whatever it was, the other parts must have their turn
+    except Exception:  # whatever it was, the other parts must run
         log.exception("sweep.failed", part=name)

@@ -1,4 +1,4 @@
-"""How much a sweep does in one transaction, and how long it leaves the database to others after it."""
+"""How much a sweep removes in one transaction, and how long it pauses afterwards."""
 
 import time
 from collections.abc import Callable
@@ -10,9 +10,9 @@ from .chores import take_chore
 CHORE = "sweep"
 SHORTEST_PAUSE_SECONDS = 0.005
 BATCHES = {"sqlite": 100, "postgresql": 400}
-"""SQLite has one writer, which heartbeats and new requests wait for; a batch of so many takes it some 30 ms."""
+"""Entries per transaction. SQLite's takes some 30 ms, for which heartbeats and new requests wait."""
 REST = {"sqlite": 1.0, "postgresql": 0.25}
-"""The pause after a batch, in times of what the batch took. PostgreSQL's writers don't wait for each other."""
+"""The pause after a batch, as a multiple of the batch's duration. PostgreSQL's writers don't wait for each other."""
 
 
 def sweep_batch() -> int:
@@ -21,11 +21,11 @@ def sweep_batch() -> int:
 
 
 class SweepStopped(Exception):
-    """This process stops, or another one sweeps."""
+    """This process is stopping, or another one has taken over the sweep."""
 
 
 class Pace:
-    """Called after each step of a sweep: sleeps a while, and keeps the sweep's lease."""
+    """Called after each step of a sweep: sleeps, then renews the sweep's lease."""
 
     def __init__(self, *, process: str, sleep: Callable[[float], bool]) -> None:
         self._process = process
@@ -33,7 +33,7 @@ class Pace:
         self._began = time.monotonic()
 
     def __call__(self) -> None:
-        """Raises :class:`SweepStopped` when the sweep is to end here."""
+        """Pause. Raises :class:`SweepStopped` when the sweep is to end here."""
         took = time.monotonic() - self._began
         if self._sleep(max(SHORTEST_PAUSE_SECONDS, took * REST[connection.vendor])):
             raise SweepStopped

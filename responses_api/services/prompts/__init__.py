@@ -1,1 +1,1 @@
-"""From stored and sent items to the tokens that a model reads, within bounds."""
+"""Turns stored and sent items into the tokens of a prompt, within limits."""

@@ -1,7 +1,7 @@
-"""Memory for what requests multiply: stored histories, referenced items, unpacked blobs, pages of items.
+"""Limits the memory for data that small requests can multiply: histories, referenced items, unpacked blobs, pages.
 
-Their bytes are known before they are read. A process reads so many at once and no more; one owner (see `cache_scope`)
-has half of that for requests that run side by side.
+Its size is known before it is read. A process reads at most RESPONSES_ASSEMBLY_MAX_BYTES at once, of which one owner
+(see `cache_scope`) gets half for concurrent requests.
 """
 
 import threading
@@ -14,46 +14,46 @@ from django.conf import settings
 from responses_api.counting import STORE_REFUSALS, count
 from responses_api.errors import Overloaded, RequestTooLarge
 
-OWNERS_SHARE = 2
-"""An owner who reads something already may come to the budget's half."""
+OWNER_DIVISOR = 2
+"""An owner with several concurrent requests gets the budget divided by this."""
 
 
 class Budget:
-    """Bytes of one kind that a process holds, by their owners."""
+    """Bytes of one kind that a process has in memory, by owner."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._held: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
 
     def take(self, owner: str, size: int, *, own: int, limit: int) -> bool:
-        """Take ``size`` bytes for a request that holds ``own`` of its owner's already; False when there is no room."""
+        """Take ``size`` bytes for a request that has taken ``own`` before; False when there is no room."""
         with self._lock:
-            others = self._held[owner] - own
-            share = limit if not others else limit // OWNERS_SHARE
-            if self._held.total() + size > limit or others + own + size > share:
+            others = self._taken[owner] - own
+            share = limit if not others else limit // OWNER_DIVISOR
+            if self._taken.total() + size > limit or others + own + size > share:
                 return False
-            self._held[owner] += size
+            self._taken[owner] += size
             return True
 
     def give_back(self, owner: str, size: int) -> None:
         with self._lock:
-            self._held[owner] -= size
-            if not self._held[owner]:
-                del self._held[owner]
+            self._taken[owner] -= size
+            if not self._taken[owner]:
+                del self._taken[owner]
 
     def size(self) -> int:
         with self._lock:
-            return self._held.total()
+            return self._taken.total()
 
 
 READING = Budget()
-"""Histories that are read and rendered: for as long as that takes."""
+"""Histories that are being read and rendered."""
 COMPACTING = Budget()
-"""Histories that are compacted: for as long as their summaries are generated."""
+"""Histories that are being compacted, until their summaries are generated."""
 
 
 class Assembly:
-    """What one request reads. Made by :func:`assembling`, which gives all of it back."""
+    """The bytes that one request reads. Made by :func:`assembling`, which gives them back at the end."""
 
     def __init__(self, owner: str, budget: Budget = READING) -> None:
         self.owner = owner
@@ -61,7 +61,7 @@ class Assembly:
         self._budget = budget
 
     def add(self, size: int) -> None:
-        """Take so many bytes, before they are read. Raises :class:`RequestTooLarge` or :class:`Overloaded`."""
+        """Take ``size`` bytes before they are read. Raises :class:`RequestTooLarge` or :class:`Overloaded`."""
         if not size:
             return
         self.expect(size)
@@ -71,7 +71,7 @@ class Assembly:
         self.size += size
 
     def expect(self, size: int) -> None:
-        """Raise :class:`RequestTooLarge` when so many bytes more could never be read for this request."""
+        """Raise :class:`RequestTooLarge` when ``size`` more bytes could never be read for this request."""
         limit = settings.RESPONSES_ASSEMBLY_MAX_BYTES
         if not size or self.size + size <= limit:
             return
@@ -84,7 +84,7 @@ class Assembly:
         )
 
     def give_back(self) -> None:
-        """Nothing of it is held any more."""
+        """Give back all bytes that were taken."""
         if self.size:
             self._budget.give_back(self.owner, self.size)
         self.size = 0
@@ -92,7 +92,7 @@ class Assembly:
 
 @contextmanager
 def assembling(owner: str) -> Iterator[Assembly]:
-    """Read for a request of ``owner``: what is added is held until the block ends."""
+    """The assembly of a request of ``owner``; the bytes that are added to it are given back when the block ends."""
     assembly = Assembly(owner)
     try:
         yield assembly
@@ -101,5 +101,5 @@ def assembling(owner: str) -> Iterator[Assembly]:
 
 
 def bytes_in_flight() -> int:
-    """The bytes of histories that this process holds at the moment."""
+    """The bytes of histories that this process has in memory."""
     return READING.size() + COMPACTING.size()

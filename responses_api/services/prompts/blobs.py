@@ -1,6 +1,6 @@
-"""The blobs that this server's clients carry: sealed with its secret, for one owner each (see `cache_scope`).
+"""The `encrypted_content` of items, which clients carry: sealed with the server's secret for one owner (`cache_scope`).
 
-Content that is unpacked takes memory: whoever opens blobs says by ``take`` whether there is room, before it is made.
+Unpacked content takes memory: before it is unpacked, its size is passed to a ``take`` function.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from responses_api.protocol.items.compaction import Compacted, Item, Items, expa
 from responses_api.sealing import NotSealedHere, Purpose, Sealed, Sealer
 
 Take = Callable[[int], None]
-"""Told of bytes before they are unpacked; raises when there is no room for them."""
+"""Called with the number of bytes before they are unpacked; raises when there is no room for them."""
 
 
 @cache
@@ -33,9 +33,9 @@ def seal_reasoning(text: str, *, owner: str) -> str:
 
 
 def expand_history(items: Items, *, owner: str, take: Take) -> list[Item]:
-    """The history that these items come to, with all blobs opened.
+    """The history that these items stand for, with all blobs opened.
 
-    Raises a 400 when a compaction item among them can't be opened, and what ``take`` raises.
+    Raises a 400 when a compaction item can't be opened, and whatever ``take`` raises.
     """
 
     def open_blob(blob: str) -> Compacted:
@@ -52,7 +52,7 @@ def expand_history(items: Items, *, owner: str, take: Take) -> list[Item]:
 
 
 def _opened(item: Item, owner: str, take: Take) -> Item:
-    """The item, with its text if it is reasoning that carries it in a blob only. Others' blobs say nothing."""
+    """The item; a reasoning item that has its text only in a blob gets it. Blobs of other servers are ignored."""
     blob = _reasoning_blob(item)
     if blob is None:
         return item
@@ -82,10 +82,10 @@ def _size(sealed: Sealed) -> int:
 
 
 def check_blobs(items: list[dict[str, Any]], *, owner: str, field: str = "input") -> int:
-    """The bytes that the request's own blobs come to when its history is read; nothing is unpacked.
+    """The unpacked size, in bytes, of the blobs in a request's items; nothing is unpacked.
 
     Raises a 400 that names the first compaction item that this server has not made for the owner. ``field`` is the
-    parameter that holds the items.
+    parameter that contains the items.
     """
     sealed: dict[int, Sealed] = {}
     for index, item in enumerate(items):

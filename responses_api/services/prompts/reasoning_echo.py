@@ -1,8 +1,9 @@
-"""What models thought, for clients that send a turn back without it: rendered as it was made, it hits the prefix cache.
+"""Remembers the models' thinking, for clients that send a turn back without it: a prompt that is rendered with it, as
+it was generated, hits the prefix cache.
 
-In memory only; all workers of a model tell each other, so that each renders, and counts, alike. The least recently used
-goes first. An answer is known by all that was said before it and by what it said itself: ids, and thinking, make no
-difference.
+In memory only. The workers of a model share it by messages, so that all render and count the same prompt. The least
+recently used texts are dropped first. An answer is identified by its content and that of all items before it, without
+ids and thinking.
 """
 
 import hashlib
@@ -22,13 +23,13 @@ from responses_api.selectors.models import live_fleet
 
 Item = Mapping[str, Any]
 Thought = tuple[str, str]
-"""The digest, in hexadecimal, of all up to what was said, and what was thought before that."""
+"""The digest of a history up to and including an answer, in hexadecimal, and the thinking before that answer."""
 
 _SAID = ("role", "name", "namespace", "arguments", "input", "output")
 
 
 class Said:
-    """All that was said in a history, as a digest: whoever waits for an answer need not keep the history for it."""
+    """Digest of what was said in a history, so that the history itself need not stay in memory until its answer."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
@@ -36,35 +37,35 @@ class Said:
 
     @classmethod
     def of(cls, items: Iterable[Item]) -> "Said":
-        """What these items say."""
+        """The digest of these items."""
         said = cls()
         for item in items:
             said.hear(item)
         return said
 
     def hear(self, item: Item) -> tuple[bytes, str] | None:
-        """Take the next item. Of one that the assistant said: a digest of all up to it, and what was thought before."""
+        """Add the next item. For one of the assistant, returns the digest up to it and the thinking before it."""
         kind = item["type"]
         if kind == "reasoning":
             self._thoughts += content_text(item.get("content") or ())
             return None
-        about = {name: item[name] for name in _SAID if item.get(name)}
+        content = {name: item[name] for name in _SAID if item.get(name)}
         if "content" in item:
-            about["content"] = content_text(item["content"])
-        self._digest.update(orjson.dumps([kind, about], option=orjson.OPT_SORT_KEYS))
+            content["content"] = content_text(item["content"])
+        self._digest.update(orjson.dumps([kind, content], option=orjson.OPT_SORT_KEYS))
         thoughts, self._thoughts = self._thoughts, ""
         is_answer = kind in ("function_call", "custom_tool_call") or item.get("role") == "assistant"
         return (self._digest.digest(), thoughts) if is_answer else None
 
     def copy(self) -> "Said":
-        """The same, to go on from separately."""
+        """An independent copy, to which other items can be added."""
         said = Said()
         said._digest, said._thoughts = self._digest.copy(), self._thoughts
         return said
 
 
 class ReasoningEcho:
-    """Guarantees that no scope reads another's, and never more than ``max_bytes`` of text (0: keeps nothing)."""
+    """Guarantees that no scope reads another's texts, and at most ``max_bytes`` of text (0 disables it)."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -74,19 +75,19 @@ class ReasoningEcho:
         self._scopes: Counter[str] = Counter()
 
     def remember(self, scope: str, history: "Said", output: Sequence[Item]) -> list[Thought]:
-        """Keep what was thought before each item of an answer to this history, and return it."""
+        """Add the thinking before each item of an answer to this history, and return it."""
         answers = filter(None, map(history.copy().hear, output))
-        made = [(key.hex(), text) for key, text in answers if text]
-        self.keep(scope, made)
-        return made
+        thoughts = [(key.hex(), text) for key, text in answers if text]
+        self.add(scope, thoughts)
+        return thoughts
 
-    def keep(self, scope: str, thoughts: Iterable[Thought]) -> None:
-        """Keep what was remembered, here or in another worker."""
+    def add(self, scope: str, thoughts: Iterable[Thought]) -> None:
+        """Add thinking of an answer that was generated here or by another worker."""
         for key, text in thoughts:
-            self._keep(scope, bytes.fromhex(key), text)
+            self._add(scope, bytes.fromhex(key), text)
 
     def restore(self, scope: str, items: Sequence[Item]) -> list[Item]:
-        """The items, with what was thought before those that come without."""
+        """The items, with reasoning items inserted before answers that came without them."""
         if not self._scopes[scope]:
             return list(items)
         restored, done, said = [], 0, Said()
@@ -99,7 +100,7 @@ class ReasoningEcho:
         return [*restored, *items[done:]]
 
     def forget(self, scope: str) -> None:
-        """Drop all of a cache scope, whichever the model."""
+        """Drop all texts of a cache scope, of every model."""
         with self._lock:
             for key in [key for key in self._texts if key[0].startswith(f"{scope}/")]:
                 self._drop(key)
@@ -111,7 +112,7 @@ class ReasoningEcho:
                 self._texts.move_to_end((scope, key))
             return text
 
-    def _keep(self, scope: str, key: bytes, text: str) -> None:
+    def _add(self, scope: str, key: bytes, text: str) -> None:
         size = len(text.encode(errors="replace"))
         with self._lock:
             self._drop((scope, key))
@@ -132,12 +133,12 @@ class ReasoningEcho:
 
 @cache
 def reasoning_echo() -> ReasoningEcho:
-    """This process's."""
+    """The instance of this process."""
     return ReasoningEcho(settings.RESPONSES_REASONING_ECHO_MAX_BYTES)
 
 
 def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", output: Sequence[Item]) -> None:
-    """Keep what an answer thought, here and in all other workers of the model."""
+    """Remember the thinking of an answer, here and in all other workers of the model."""
     thoughts = reasoning_echo().remember(scope, history, output)
     for other, models in live_fleet().workers:
         if thoughts and other != worker and model in models:
@@ -145,7 +146,7 @@ def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", o
 
 
 def echo_scope(cache_scope: str, model: str) -> str:
-    """A model's thinking is of no use to another."""
+    """The scope of a model's thinking, which other models can't use."""
     return f"{cache_scope}/{model}"
 
 

@@ -1,4 +1,4 @@
-"""From items to a prompt: what a model is shown of a request, for its answer, for counting and for summaries alike."""
+"""Renders items to a prompt, in the same way for answers, for counting and for summaries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,18 +19,18 @@ Items = Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renderer:
-    """A model's template, and what of a request it is filled with besides the history."""
+    """A model's template with a request's arguments for it, except for the history."""
 
     tokenizer: ChatTokenizer
     instructions: str = ""
     tools: tuple[Tool, ...] = ()
     template_kwargs: Mapping[str, Any] = field(default_factory=dict)
     drops_old_reasoning: bool = False
-    """Only the reasoning since the last message of the user is shown."""
+    """Whether only the reasoning since the user's last message is rendered."""
     scope: str = ""
-    """Whose thinking is remembered where a client leaves it out; empty for nobody's."""
+    """The scope in which thinking is looked up that a client has left out; empty to look up none."""
     check: Check = unchecked
-    """Called before each step that takes long."""
+    """Called before each long step; may raise to stop it."""
 
     @classmethod
     def of(
@@ -45,10 +45,10 @@ class Renderer:
         scope = scope if tokenizer.dialect.thinks else ""
         if isinstance(request, CompactRequest):
             return cls(tokenizer=tokenizer, instructions=request.instructions or "", scope=scope, check=check)
-        told = (request.instructions, request.text.format.instruction)
+        instructions = (request.instructions, request.text.format.instruction)
         return cls(
             tokenizer=tokenizer,
-            instructions="\n\n".join(filter(None, told)),
+            instructions="\n\n".join(filter(None, instructions)),
             tools=request.shown_tools,
             template_kwargs={
                 **thinking_arguments(request.reasoning.effort, tokenizer.dialect.switches),
@@ -70,7 +70,7 @@ class Renderer:
         return self.tokenizer.dialect.template_messages(shown, tools=self.tools, show_reasoning=True)
 
     def prompt(self, messages: Sequence[Message]) -> tuple[int, ...]:
-        """The token ids. Raises :class:`InvalidRequest` when the template refuses, and what ``check`` raises."""
+        """The token ids. Raises :class:`InvalidRequest` when the template fails, and whatever ``check`` raises."""
         self.check()
         own_template = self.tokenizer.dialect.own_template
         try:
@@ -84,21 +84,21 @@ class Renderer:
             raise InvalidRequest(f"The model's chat template can't render {what}: {error}", param="input") from error
 
     def count_text(self, text: str) -> int:
-        """The tokens of a text by itself."""
+        """The number of tokens in a text by itself."""
         self.check()
         return len(self.tokenizer.encode_markup(text))
 
     def fits(self, items: Items, limit: int) -> bool:
-        """Whether a conversation has at most so many tokens."""
+        """Whether a conversation has at most ``limit`` tokens."""
         messages = self.messages(items)
         return self.can_fit(messages, limit) and len(self.prompt(messages)) <= limit
 
     def can_fit(self, messages: Sequence[Message], context: int) -> bool:
-        """Whether it is not plain already from its length that the prompt has more tokens than ``context``.
+        """Whether the prompt may have at most ``context`` tokens; False when its length in bytes rules that out.
 
-        Tokenising takes 2 s a megabyte, and others wait meanwhile: a tokenizer does one text at a time.
+        Checked first because tokenising takes 2 s per megabyte, and a tokenizer does one text at a time.
         """
-        # White space at the ends is not counted: templates may trim it.
+        # White space at the ends is not counted, since templates may strip it.
         size = sum(len((message["content"] or "").strip().encode(errors="replace")) for message in messages)
         longest = self.tokenizer.longest_token if size > context else 0
         return not longest or size <= context * longest

@@ -1,4 +1,4 @@
-"""Stored items as a reader asked for them by `include`."""
+"""Stored items with the additional data that a client requests by `include`."""
 
 from collections.abc import Collection
 from typing import Any
@@ -10,7 +10,7 @@ ENCRYPTED_REASONING = "reasoning.encrypted_content"
 
 
 def shown_items(items: list[dict[str, Any]], *, include: Collection[str], owner: str) -> list[dict[str, Any]]:
-    """The items with log-probabilities only when they are asked for, and with sealed reasoning when that is."""
+    """The items, without log-probabilities unless they are included, and with sealed reasoning if that is included."""
     return [_shown(item, include, owner) for item in items]
 
 

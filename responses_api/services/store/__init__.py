@@ -1,1 +1,1 @@
-"""What is stored: turns, items, responses and conversations, their limits, and their removal."""
+"""The store: turns, items, responses and conversations, their limits, and their removal."""

@@ -1,4 +1,4 @@
-"""A new conversation, empty or with its first items."""
+"""Creates conversations, empty or with their first items."""
 
 from django.db import transaction
 from django.db.models.functions import Now

@@ -1,4 +1,4 @@
-"""Deleting conversations with what only they held; responses keep their histories."""
+"""Deletes conversations with the items that only they refer to; the histories of responses stay."""
 
 from collections import defaultdict
 
@@ -18,46 +18,46 @@ from .sweep_turns import sweep_turns
 
 
 def delete_conversation(*, caller: Caller, conversation_id: str) -> None:
-    """Delete a conversation. Responses that run on it end as they would, and add their turn to nothing."""
+    """Delete a conversation. Running responses that continue it end normally, without adding a turn to it."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
     if not remove_conversations(Conversation.objects.filter(pk=row.pk)):
         raise conversation_not_found(conversation_id)
 
 
 def idle_conversations() -> QuerySet[Conversation]:
-    """Conversations that no running response continues: one that does will put its turn there."""
+    """Conversations that no running response continues, so that no turn is about to be added."""
     running = Response.objects.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
     return Conversation.objects.filter(~Exists(running))
 
 
 def expired_conversations() -> QuerySet[Conversation]:
-    """Idle ones whose time is over."""
+    """Idle conversations that have expired."""
     return idle_conversations().filter(expires_at__lte=Now())
 
 
 def remove_conversations(rows: QuerySet[Conversation], *, skip_locked: bool = False) -> int:
-    """Remove these conversations and what only they held. Returns how many there were.
+    """Remove these conversations and the items that only they refer to. Returns the number of conversations removed.
 
-    One transaction: a crash leaves all or nothing of it. With ``skip_locked``, those that somebody changes at this
-    moment stay.
+    In one transaction, so that a crash leaves all or nothing. With ``skip_locked``, conversations that another
+    transaction is changing stay.
     """
     with transaction.atomic(savepoint=False):
-        # The turns are not joined: where the lock had to be waited for, PostgreSQL would join those of before.
-        found = list(rows.select_for_update(skip_locked=skip_locked, of=("self",)).order_by("pk"))
-        if not found:
+        # The turns are not joined: after waiting for a lock, PostgreSQL would join those from before the wait.
+        conversations = list(rows.select_for_update(skip_locked=skip_locked, of=("self",)).order_by("pk"))
+        if not conversations:
             return 0
-        turns = Turn.objects.in_bulk({row.turn_id for row in found if row.turn_id is not None})
+        turns = Turn.objects.in_bulk({row.turn_id for row in conversations if row.turn_id is not None})
         changes: defaultdict[int, StoreChange] = defaultdict(StoreChange)
-        for row in found:
+        for row in conversations:
             items = history_bytes(turns[row.turn_id] if row.turn_id is not None else None)
             change = changes[row.project_id]
             change.conversations -= 1
             change.conversation_bytes -= items + metadata_bytes(row)
-            # What responses still hold of its items is theirs alone from now on.
+            # Its items count as the responses' from now on; those that no response has are subtracted below.
             change.response_bytes += items
-        for some in batches([row.pk for row in found]):
-            Conversation.objects.filter(pk__in=some).delete()
+        for batch in batches([row.pk for row in conversations]):
+            Conversation.objects.filter(pk__in=batch).delete()
         for project_id, freed in sweep_turns(turns).items():
             changes[project_id].response_bytes -= freed
         record_changes(changes)
-    return len(found)
+    return len(conversations)

@@ -1,4 +1,4 @@
-"""Deleting stored responses with what only they held."""
+"""Deletes stored responses with the items that only they refer to."""
 
 from collections import defaultdict
 from collections.abc import Collection
@@ -35,10 +35,10 @@ def delete_response(*, caller: Caller, response_id: str) -> None:
 
 
 def remove_responses(keys: Collection[int]) -> int:
-    """Remove ended responses by their primary keys, with their event logs and what only they held. Returns how many
-    there were.
+    """Remove ended responses by their primary keys, with their event logs and the items that only they refer to.
 
-    One transaction: a crash leaves all or nothing of it. Its statements are as many for one response as for hundreds.
+    Returns the number of responses removed. In one transaction, so that a crash leaves all or nothing; the number of
+    statements is the same for one response as for hundreds.
     """
     removed = 0
     with transaction.atomic(savepoint=False):
@@ -47,14 +47,14 @@ def remove_responses(keys: Collection[int]) -> int:
         changes: defaultdict[int, StoreChange] = defaultdict(StoreChange)
         turns: set[int | None] = set()
         with connection.cursor() as cursor:
-            for some in batches(sorted(keys)):
-                cursor.execute(REMOVE_RESPONSES.format(keys=placeholders(some)), some)
+            for batch in batches(sorted(keys)):
+                cursor.execute(REMOVE_RESPONSES.format(keys=placeholders(batch)), batch)
                 rows = cursor.fetchall()
                 if not rows:
                     continue
-                gone = [pk for pk, *_ in rows]
-                cursor.execute(REMOVE_EVENTS.format(keys=placeholders(gone)), gone)
-                cursor.execute(REMOVE_CHECKPOINTS.format(keys=placeholders(gone)), gone)
+                ids = [pk for pk, *_ in rows]
+                cursor.execute(REMOVE_EVENTS.format(keys=placeholders(ids)), ids)
+                cursor.execute(REMOVE_CHECKPOINTS.format(keys=placeholders(ids)), ids)
                 for _, project_id, size, turn_id in rows:
                     changes[project_id].responses -= 1
                     changes[project_id].response_bytes -= size

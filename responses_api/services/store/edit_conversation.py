@@ -1,4 +1,4 @@
-"""What a caller may change of a conversation besides its items."""
+"""Changes the attributes of a conversation."""
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -15,9 +15,9 @@ from .store_changes import record_change
 
 def edit_conversation(*, caller: Caller, conversation_id: str, request: UpdateConversation) -> Conversation:
     """Replace a conversation's metadata."""
-    found = get_conversation(caller=caller, conversation_id=conversation_id)
+    conversation = get_conversation(caller=caller, conversation_id=conversation_id)
     with transaction.atomic():
-        row = lock_conversation(found.pk)
+        row = lock_conversation(conversation.pk)
         if row is None:
             raise conversation_not_found(conversation_id)
         before = metadata_bytes(row)

@@ -1,4 +1,4 @@
-"""Adding items to a conversation, and deleting one."""
+"""Adds items to a conversation, and deletes one."""
 
 from typing import Any
 
@@ -45,8 +45,8 @@ def add_conversation_items(*, caller: Caller, conversation_id: str, request: Cre
 def delete_conversation_item(*, caller: Caller, conversation_id: str, item_id: str) -> Conversation:
     """Delete an item from a conversation; returns the conversation.
 
-    The turn that holds it and those after it are written anew, by reference to the same items, and the conversation
-    points there. The turns of responses stay as they are: their histories don't change.
+    The item's turn and those after it are copied without it, by reference to the same items, and the conversation moves
+    to the last copy. The turns of responses stay as they are: their histories don't change.
     """
     found = get_conversation(caller=caller, conversation_id=conversation_id)
     with transaction.atomic():
@@ -56,8 +56,8 @@ def delete_conversation_item(*, caller: Caller, conversation_id: str, item_id: s
             raise item_not_found(item_id)
         entry = TurnItem.objects.select_related("turn__parent").get(pk=place[0])
         places = places_above(conversation.turn_id, below=entry.turn.parent_id)
-        kept = [place for place in places if place.entry != entry.pk]
-        tip = refer_turns(project_id=conversation.project_id, parent=entry.turn.parent, places=kept)
+        remaining = [place for place in places if place.entry != entry.pk]
+        tip = refer_turns(project_id=conversation.project_id, parent=entry.turn.parent, places=remaining)
         change = StoreChange(project_id=conversation.project_id)
         move_conversation(conversation, tip, change=change, renew=False)
         change.response_bytes -= sweep_turns([conversation.turn_id]).total()
@@ -65,9 +65,9 @@ def delete_conversation_item(*, caller: Caller, conversation_id: str, item_id: s
     return conversation
 
 
-def locked(found: Conversation) -> Conversation:
-    """The conversation, locked. Raises the one :class:`NotFound` when it has gone meanwhile."""
-    conversation = lock_conversation(found.pk)
-    if conversation is None:
-        raise conversation_not_found(found.public_id)
-    return conversation
+def locked(conversation: Conversation) -> Conversation:
+    """The conversation, locked. Raises :class:`NotFound` when it was deleted meanwhile."""
+    row = lock_conversation(conversation.pk)
+    if row is None:
+        raise conversation_not_found(conversation.public_id)
+    return row

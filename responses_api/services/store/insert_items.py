@@ -1,6 +1,6 @@
-"""Inserts the items of turns, however many, by few statements and without a model for each.
+"""Inserts the items of turns by a few statements, without a model instance for each.
 
-A request may have 20,000 items, and SQLite lets nobody else write until the transaction ends, heartbeats included.
+A request may have 20,000 items, and SQLite blocks all other writers until the transaction ends, heartbeats included.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ ENTRY_COLUMNS = "turn_id, item_id, position, is_output"
 
 
 class NewItem(NamedTuple):
-    """An item that is to be inserted. ``size`` is that of the payload, in bytes."""
+    """An item to insert. ``size`` is that of the payload, in bytes."""
 
     wire_id: str
     type: str
@@ -26,7 +26,7 @@ class NewItem(NamedTuple):
 
 
 class NewEntry(NamedTuple):
-    """An item's place in a turn that is to be inserted."""
+    """An item's place in a turn, to insert."""
 
     turn: int
     item: int
@@ -41,14 +41,14 @@ def new_item(payload: dict[str, Any]) -> NewItem:
 
 
 def insert_items(items: Sequence[NewItem], *, project_id: int) -> list[int]:
-    """Insert rows in a transaction of the caller's; their keys, in the same order."""
+    """Insert items within the caller's transaction; returns their primary keys, in the same order."""
     if not items:
         return []
     table, now = Item._meta.db_table, connection.ops.adapt_datetimefield_value(timezone.now())
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             wire_ids, types, payloads, _ = map(list, zip(*items, strict=True))
-            # Texts one by one: as arrays, psycopg would escape each quote in them by a call of Python's.
+            # One parameter per text: in an array parameter, psycopg would escape each quote by a Python call.
             texts = f"ARRAY[{', '.join(['%s'] * len(items))}]::text[]"
             cursor.execute(
                 f"INSERT INTO {table} ({ITEM_COLUMNS}) SELECT %s, wire_id, type, payload, %s "
@@ -61,7 +61,7 @@ def insert_items(items: Sequence[NewItem], *, project_id: int) -> list[int]:
             f"INSERT INTO {table} ({ITEM_COLUMNS}) VALUES (%s, %s, %s, %s, %s)",
             [(project_id, wire_id, kind, payload, now) for wire_id, kind, payload, _ in items],
         )
-        # Nobody else writes meanwhile, and keys are counted up.
+        # The transaction is the only writer, and keys increase by one.
         cursor.execute("SELECT last_insert_rowid()")
         (last,) = cursor.fetchone()
         return list(range(last - len(items) + 1, last + 1))

@@ -1,4 +1,4 @@
-"""Moving a conversation's pointer: the one place where turns come to a conversation."""
+"""Moves a conversation's pointer: the only place where turns are added to a conversation."""
 
 from datetime import timedelta
 from typing import Any
@@ -14,10 +14,10 @@ from .turns import Payloads, repeat_turn, with_free_ids, write_turn
 
 
 def lock_conversation(pk: int) -> Conversation | None:
-    """The conversation, locked until the transaction ends; ``None`` when it was deleted or its time is over.
+    """The conversation, locked until the transaction ends; ``None`` when it was deleted or has expired.
 
-    SQLite's transactions begin with the lock of the whole database. The turn is not joined: where the lock had to be
-    waited for, PostgreSQL would join the turn of before.
+    SQLite's transactions lock the whole database. The turn is not joined: after waiting for the lock, PostgreSQL would
+    join the turn from before the wait.
     """
     return live_conversations().select_for_update(no_key=True).filter(pk=pk).first()
 
@@ -25,7 +25,7 @@ def lock_conversation(pk: int) -> Conversation | None:
 def move_conversation(
     conversation: Conversation, turn: Turn | None, *, change: StoreChange, renew: bool = True
 ) -> None:
-    """Point a locked conversation at another turn. Its time to live begins anew, if it is to ``renew``."""
+    """Point a locked conversation at another turn, and restart its time to live if ``renew``."""
     grown = history_bytes(turn) - history_bytes(conversation.turn)
     change.conversation_bytes += grown
     change.response_bytes -= grown
@@ -34,30 +34,30 @@ def move_conversation(
 
 
 def history_bytes(turn: Turn | None) -> int:
-    """The bytes of a turn's history; of no turn, none."""
+    """The bytes of a turn's history; 0 without a turn."""
     return 0 if turn is None else turn.history_bytes
 
 
 def metadata_bytes(conversation: Conversation) -> int:
-    """What a conversation takes besides its items."""
+    """The bytes of a conversation besides its items."""
     return len(orjson.dumps(conversation.metadata))
 
 
 def conversation_expiry() -> Any:
-    """When a conversation whose last turn is now expires, by the database's clock; ``None`` for never."""
+    """The expiry of a conversation that is extended now, by the database's clock; ``None`` for never."""
     seconds = settings.RESPONSES_CONVERSATION_STORE_TTL_SECONDS
     return Now() + timedelta(seconds=seconds) if seconds else None
 
 
 def append_turn(*, row: Response, turn: Turn | None, payloads: Payloads, change: StoreChange) -> None:
-    """Append what an ended response sent and generated to its conversation, whole, in the finishing transaction.
+    """Append an ended response's input and output to its conversation, in the transaction that finishes the response.
 
-    A conversation that still stands where the response's history was read moves to the response's own ``turn``. If it
-    was moved meanwhile, it gets a turn on top of its own history that refers to the same items, and the response's
-    own turn stays as it is. A conversation deleted meanwhile gets nothing.
+    A conversation that has not changed since the response read its history moves to the response's ``turn``. If it has
+    moved meanwhile, it gets a new turn on top of its own history that refers to the same items, and the response's
+    turn stays as it is. A conversation that was deleted meanwhile gets nothing.
 
-    With ``store: false`` the response has no turn of its own; its conversation gets the items all the same, as with
-    OpenAI: what `store` decides on is the response, and whoever names a conversation asks to have it continued.
+    With ``store: false`` the response has no turn of its own, but its conversation gets the items, as with OpenAI:
+    `store` decides on the response alone.
     """
     if row.conversation_id is None:
         return

@@ -1,4 +1,4 @@
-"""Opening stored responses for a caller who reads or continues one: counted, and noted as use, in one place."""
+"""Opens stored responses for a caller who reads or continues one. Each access is counted and recorded as use."""
 
 from collections.abc import Callable
 
@@ -12,12 +12,12 @@ from .touch_store import touch_response
 
 
 def open_response(*, caller: Caller, response_id: str) -> Response:
-    """The response that is read. Raises the 404 of :func:`get_response`."""
+    """Open a response to read it. Raises the 404 of :func:`get_response`."""
     return _opened(get_response, caller, response_id)
 
 
 def open_previous(*, caller: Caller, response_id: str) -> Response:
-    """The response that a request continues. Raises what :func:`get_previous` does."""
+    """Open the response that a request continues. Raises what :func:`get_previous` does."""
     return _opened(get_previous, caller, response_id)
 
 

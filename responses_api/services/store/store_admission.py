@@ -1,4 +1,4 @@
-"""What of a request's storing can be decided when it is made, and what can be refused then."""
+"""Whether a response will be stored, and the refusals of requests whose response could not be."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ from responses_api.protocol.json.writer import write_json
 def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:
     """Whether the response is stored: as the request says, else as the project, else as the server does.
 
-    Where storing is turned off, a request that asks for it is refused, and nobody's default counts.
+    Where storing is turned off, a request that asks for it is refused, and the defaults are ignored.
     """
     if settings.RESPONSES_STORE_MAX_ENTRIES == 0:
         if request.store:
@@ -34,7 +34,7 @@ def is_to_be_stored(*, caller: Caller, request: CreateResponse) -> bool:
 
 
 def advice(*, background: bool) -> str:
-    """How a request is made that is not stored: a background job is stored in any case."""
+    """How to send the request without having it stored: a background job is always stored."""
     return "leave `background` out and send `store: false`" if background else "send `store: false`"
 
 
@@ -47,7 +47,7 @@ def refuse_what_will_be_too_large(
     """
     if history + body + request <= settings.RESPONSES_ENTRY_MAX_BYTES:
         return
-    # Instructions and tools are in the object too: of the request, only the input comes on top.
+    # Instructions and tools are part of the object already: only the input is added to it.
     text = payload.get("input") or ""
     try:
         sent = len(text.encode() if isinstance(text, str) else write_json(text))
@@ -58,7 +58,7 @@ def refuse_what_will_be_too_large(
 
 
 def refuse_large_echo(body: Mapping[str, Any], size: int) -> None:
-    """Raise :class:`RequestTooLarge` when the object without output, of ``size`` bytes, is too large to be repeated."""
+    """Raise :class:`RequestTooLarge` when the object without output, of ``size`` bytes, is too large for the events."""
     limit = settings.RESPONSES_ECHO_MAX_BYTES
     if size > limit:
         named = max(("instructions", "tools"), key=lambda name: len(orjson.dumps(body[name])))
@@ -70,7 +70,7 @@ def refuse_large_echo(body: Mapping[str, Any], size: int) -> None:
 
 
 def refuse_too_large(size: int, *, background: bool) -> None:
-    """Raise :class:`EntryTooLarge` when a response of so many bytes, its history included, can't be stored."""
+    """Raise :class:`EntryTooLarge` when a response of ``size`` bytes, its history included, can't be stored."""
     limit = settings.RESPONSES_ENTRY_MAX_BYTES
     if size > limit:
         raise EntryTooLarge(
@@ -82,9 +82,9 @@ def refuse_too_large(size: int, *, background: bool) -> None:
 
 
 def refuse_when_jobs_fill_the_store(*, active: int, request: int, background: bool) -> None:
-    """Raise :class:`RateLimited` when ``active`` bytes of running jobs and this request's are more than may be stored.
+    """Raise :class:`RateLimited` when the ``active`` bytes of running jobs and this request exceed the store's limit.
 
-    With a store that keeps nothing (0 bytes) there is no such limit: each response is evicted at once.
+    A limit of 0 bytes is not checked here: each response is evicted at once.
     """
     limit = settings.RESPONSES_STORE_MAX_BYTES
     if not limit or active + request <= limit:

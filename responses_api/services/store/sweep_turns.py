@@ -1,8 +1,8 @@
-"""Removing turns that nothing reaches any more, in the transaction that has removed the last reference to them.
+"""Removes unreachable turns, in the transaction that has removed the last reference to them.
 
-A crash so leaves either the reference or nothing. Concurrent transactions that remove references take turns
-(`Lock.REMOVAL`); one that adds a reference meanwhile holds a share of the turn's row lock from the check of its foreign
-key on, or finds the turn gone and is refused by the database.
+A crash leaves either the reference or nothing. Concurrent transactions that remove references are serialised
+(`Lock.REMOVAL`). One that adds a reference has a shared lock on the turn's row once its foreign key is checked, or
+finds the turn removed and fails.
 """
 
 from collections import Counter
@@ -14,24 +14,24 @@ from responses_api.database.transaction_locks import Lock, lock_until_commit
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.selectors.batches import batches
 
-# A turn is doomed when nothing refers to it, or only the one later turn that is doomed itself. Where doomed branches
-# meet, the next round continues. Each round at least halves the number of branches, so there are few. Scalar
-# subqueries, as in `selectors/history.py`: each is one look into an index.
-DOOMED = """
-    WITH RECURSIVE doomed(id, parent_id) AS (
+# A turn is unreachable when nothing refers to it, or only one later turn that is unreachable itself. Where unreachable
+# branches meet, the next round continues. Each round at least halves the number of branches, so there are few rounds.
+# Scalar subqueries, as in `selectors/history.py`: each is one index look-up.
+UNREACHABLE = """
+    WITH RECURSIVE unreachable(id, parent_id) AS (
         SELECT id, parent_id FROM responses_api_turn turn WHERE id IN ({turns})
             AND (SELECT id FROM responses_api_turn later WHERE later.parent_id = turn.id LIMIT 1) IS NULL
             AND {turn_is_unused}
         UNION ALL
-        SELECT parent_id, (SELECT above.parent_id FROM responses_api_turn above WHERE above.id = doomed.parent_id)
-        FROM doomed WHERE parent_id IS NOT NULL
+        SELECT parent_id, (SELECT above.parent_id FROM responses_api_turn above WHERE above.id = unreachable.parent_id)
+        FROM unreachable WHERE parent_id IS NOT NULL
             AND (
                 SELECT id FROM responses_api_turn later
-                WHERE later.parent_id = doomed.parent_id AND later.id <> doomed.id LIMIT 1
+                WHERE later.parent_id = unreachable.parent_id AND later.id <> unreachable.id LIMIT 1
             ) IS NULL
             AND {parent_is_unused}
     )
-    SELECT id, parent_id FROM doomed
+    SELECT id, parent_id FROM unreachable
 """
 UNUSED = """
     (SELECT id FROM responses_api_response own WHERE own.turn_id = {turn} LIMIT 1) IS NULL
@@ -49,66 +49,67 @@ REMOVE_ITEMS = """
 
 
 def sweep_turns(turns: Iterable[int | None]) -> Counter[int]:
-    """Remove those of the turns that nothing reaches, the turns before them that this makes unreachable, and the items
-    that no turn holds then. Returns the bytes of the items that went, by project.
+    """Remove the unreachable ones among these turns, the ancestors that this makes unreachable, and the items that then
+    belong to no turn. Returns the bytes of the removed items, by project.
 
-    Called in the transaction that has removed a reference to each of the turns, as its last step but for figures.
+    Called in the transaction that has removed a reference to each of the turns, as its last step except for
+    :func:`record_change`.
     """
     assert connection.in_atomic_block
     freed: Counter[int] = Counter()
-    left = {turn for turn in turns if turn is not None}
-    if left:
+    candidates = {turn for turn in turns if turn is not None}
+    if candidates:
         lock_until_commit(Lock.REMOVAL)
-    while doomed := doomed_turns(left):
-        freed += remove_turns(doomed.keys())
-        left = {parent for parent in doomed.values() if parent is not None}.difference(doomed)
+    while unreachable := lock_unreachable_turns(candidates):
+        freed += remove_turns(unreachable.keys())
+        candidates = {parent for parent in unreachable.values() if parent is not None}.difference(unreachable)
     return freed
 
 
-def doomed_turns(turns: Collection[int]) -> dict[int, int | None]:
-    """What is to be removed of these turns and those before them, each with its parent; nobody can refer to it now."""
-    found = find_doomed(turns)
-    if not found or connection.vendor != "postgresql":
-        return found
-    # Somebody may have referred to one between our look and the lock, and nobody can from now on.
+def lock_unreachable_turns(turns: Collection[int]) -> dict[int, int | None]:
+    """The unreachable ones among these turns and their ancestors, with their parents, locked against new references."""
+    unreachable = find_unreachable_turns(turns)
+    if not unreachable or connection.vendor != "postgresql":
+        return unreachable
+    # Another transaction may have added a reference between the query and the lock: query again.
     with connection.cursor() as cursor:
-        for some in batches(sorted(found)):
-            cursor.execute(LOCK.format(turns=placeholders(some)), some)
-    return find_doomed(turns)
+        for batch in batches(sorted(unreachable)):
+            cursor.execute(LOCK.format(turns=placeholders(batch)), batch)
+    return find_unreachable_turns(turns)
 
 
-def find_doomed(turns: Collection[int]) -> dict[int, int | None]:
-    """The same as of now."""
-    statement = DOOMED.format(
+def find_unreachable_turns(turns: Collection[int]) -> dict[int, int | None]:
+    """The unreachable ones among these turns and their ancestors, each with its parent."""
+    statement = UNREACHABLE.format(
         turns="{turns}",
         turn_is_unused=UNUSED.format(turn="turn.id"),
-        parent_is_unused=UNUSED.format(turn="doomed.parent_id"),
+        parent_is_unused=UNUSED.format(turn="unreachable.parent_id"),
     )
-    found: dict[int, int | None] = {}
+    unreachable: dict[int, int | None] = {}
     with connection.cursor() as cursor:
-        for some in batches(sorted(turns)):
-            cursor.execute(statement.format(turns=placeholders(some)), some)
-            found |= dict(cursor.fetchall())
-    return found
+        for batch in batches(sorted(turns)):
+            cursor.execute(statement.format(turns=placeholders(batch)), batch)
+            unreachable |= dict(cursor.fetchall())
+    return unreachable
 
 
 def remove_turns(turns: Collection[int]) -> Counter[int]:
-    """Remove turns with the items that only they held; the bytes of these, by project."""
+    """Remove turns with the items that only they refer to; returns the bytes of these items, by project."""
     note_removal()
     freed: Counter[int] = Counter()
     items: set[int] = set()
     with connection.cursor() as cursor:
-        for some in batches(sorted(turns)):
-            cursor.execute(REMOVE_ENTRIES.format(turns=placeholders(some)), some)
+        for batch in batches(sorted(turns)):
+            cursor.execute(REMOVE_ENTRIES.format(turns=placeholders(batch)), batch)
             items |= {item for (item,) in cursor.fetchall()}
-            cursor.execute(REMOVE_TURNS.format(turns=placeholders(some)), some)
-        for some in batches(sorted(items)):
-            cursor.execute(REMOVE_ITEMS.format(items=placeholders(some)), some)
+            cursor.execute(REMOVE_TURNS.format(turns=placeholders(batch)), batch)
+        for batch in batches(sorted(items)):
+            cursor.execute(REMOVE_ITEMS.format(items=placeholders(batch)), batch)
             for project, size in cursor.fetchall():
                 freed[project] += size
     return freed
 
 
 def placeholders(values: Collection[int]) -> str:
-    """One for each value."""
+    """SQL placeholders, one for each value."""
     return ", ".join(["%s"] * len(values))

@@ -1,4 +1,4 @@
-"""Noting that something stored was used, so that it is evicted later: by the minute, and only where a limit is set."""
+"""Records when stored entries are used, which decides on eviction: to the minute, and only where a limit is set."""
 
 from datetime import timedelta
 from typing import Any
@@ -15,20 +15,20 @@ STEP = timedelta(minutes=1)
 
 
 def touch_response(*, caller: Caller, response_id: str) -> None:
-    """A response that the caller has found was read or continued."""
+    """Record that the caller has read or continued a response."""
     if store_limit().is_set or project_limit().is_set:
         _touch(Response.objects.filter(**caller.own, public_id=response_id), since="completed_at")
 
 
 def touch_conversation(*, caller: Caller, conversation_id: str) -> None:
-    """A conversation that the caller has found was read or continued."""
+    """Record that the caller has read or continued a conversation."""
     if conversation_limit().is_set:
         _touch(Conversation.objects.filter(**caller.own, public_id=conversation_id), since="created_at")
 
 
 def _touch(rows: QuerySet[Any], *, since: str) -> None:
-    """Touch what was not touched within the minute; the first use counts at any time."""
+    """Update ``used_at`` unless it was updated within the last minute; the first use is always recorded."""
     stale = rows.filter(Q(used_at=F(since)) | Q(used_at__lt=Now() - STEP))
-    # Looked at first: on SQLite a write that changes nothing waits for other writes all the same.
+    # Checked by a read first: on SQLite a write waits for other writes even if it changes nothing.
     if stale.exists():
         stale.update(used_at=Now())

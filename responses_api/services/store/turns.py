@@ -1,6 +1,6 @@
-"""Writing turns: on top of a history, from new items or by reference to ones that are there.
+"""Writes turns on top of a history, from new items or by reference to stored ones.
 
-New items are noted in the transaction's `StoreChange`, which whoever owns the transaction records.
+The bytes of new items are added to the transaction's `StoreChange`, which the owner of the transaction records.
 """
 
 from collections.abc import Iterable, Sequence
@@ -51,7 +51,7 @@ def add_turn(*, project_id: int, parent: Turn | None, size: int) -> Turn:
 
 
 def refer_turns(*, project_id: int, parent: Turn | None, places: Iterable[Place]) -> Turn | None:
-    """Write turns anew on top of ``parent``, those that have any of ``places``; returns the last."""
+    """Write copies of the turns of ``places`` on top of ``parent``, with these places only; returns the last copy."""
     entries: list[NewEntry] = []
     for _, group in groupby(places, key=attrgetter("turn")):
         turn_places = list(group)
@@ -66,28 +66,28 @@ def refer_turns(*, project_id: int, parent: Turn | None, places: Iterable[Place]
 def repeat_turn(turn: Turn, *, parent: Turn | None, change: StoreChange) -> Turn:
     """Write a turn with the items of ``turn`` on top of another history.
 
-    The items are the same rows, but for those whose id that history has used: of them it gets copies with ids of their
-    own, since a history's ids are unique.
+    It refers to the same item rows. An item whose id is used in that history is copied under a new id, since ids are
+    unique within a history.
     """
-    found = TurnItem.objects.filter(turn=turn).select_related("item").order_by("position")
-    entries = [(entry.item, entry.is_output) for entry in found]
+    places = TurnItem.objects.filter(turn=turn).select_related("item").order_by("position")
+    entries = [(entry.item, entry.is_output) for entry in places]
     used = used_ids(None if parent is None else parent.pk, [item.wire_id for item, _ in entries])
     copies = {
         place: new_item(with_new_id(item.wire())) for place, (item, _) in enumerate(entries) if item.wire_id in used
     }
     change.response_bytes += sum(copy.size for copy in copies.values())
     keys = dict(zip(copies, insert_items(list(copies.values()), project_id=turn.project_id), strict=True))
-    kept = [
+    repeated = [
         (keys[place], copies[place].size, is_output) if place in copies else (item.pk, item.size, is_output)
         for place, (item, is_output) in enumerate(entries)
     ]
-    return refer_turn(project_id=turn.project_id, parent=parent, entries=kept)
+    return refer_turn(project_id=turn.project_id, parent=parent, entries=repeated)
 
 
 def with_free_ids(payloads: Payloads, *, parent: Turn | None) -> Payloads:
-    """The items, with fresh ids where they have none or where ``parent``'s history or an earlier one has used it."""
-    wanted = [payload["id"] for payload, _ in payloads if "id" in payload]
-    used = used_ids(None if parent is None else parent.pk, wanted)
+    """The items, with a new id where an item has none, or one that ``parent``'s history or an earlier item uses."""
+    ids = [payload["id"] for payload, _ in payloads if "id" in payload]
+    used = used_ids(None if parent is None else parent.pk, ids)
     result = []
     for payload, is_output in payloads:
         if payload.get("id") is None or payload["id"] in used:
@@ -98,5 +98,5 @@ def with_free_ids(payloads: Payloads, *, parent: Turn | None) -> Payloads:
 
 
 def with_new_id(payload: dict[str, Any]) -> dict[str, Any]:
-    """The item under a fresh id."""
+    """The item with a new id."""
     return {"id": new_id(item_prefix(payload["type"])), **{key: value for key, value in payload.items() if key != "id"}}

@@ -19,8 +19,8 @@ from responses_api.services.jobs.event_log import (
     all_batches,
     decode_batch,
     decoded_events,
-    keep_checkpoint,
     mark_in_progress,
+    store_checkpoint,
 )
 from responses_api.services.jobs.leases import Lease, release_as_lost, release_lease
 from responses_api.streaming import Answer, EncodedEvent, Event, Outcome, ResponseBuilder, encode_event
@@ -132,7 +132,7 @@ class LoggedOutput:
             compacted=orjson.dumps(asdict(prepared.compacted)).decode() if prepared.compacted else "",
             spent=orjson.dumps(asdict(prepared.spent)).decode(),
         )
-        if not keep_checkpoint(self._lease, checkpoint, self._log.batch(new) if new else None):
+        if not store_checkpoint(self._lease, checkpoint, self._log.batch(new) if new else None):
             self._stop.give(StopReason.LOST)
         elif new:
             tell_readers(self._lease.public_id, first, new)
@@ -258,8 +258,8 @@ class LoggedOutput:
             return
         outcome: Outcome = "cancelled" if self._stop.reason is StopReason.CANCELLED else "failed"
         code = "invalid_prompt" if isinstance(error, (InvalidRequest, RequestTooLarge)) else "server_error"
-        fault: ResponseError = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
-        end_job(row=self._row, lease=self._lease, outcome=outcome, fault=fault)
+        cause: ResponseError = {"code": code, "message": error.message}  # type: ignore[typeddict-item]
+        end_job(row=self._row, lease=self._lease, outcome=outcome, error=cause)
 
     def _note_loss(self) -> None:
         """Nothing is written: this worker was too long without renewing its lease."""

@@ -15,7 +15,7 @@ from responses_api.services.jobs.leases import renew_leases
 from responses_api.services.jobs.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_models, announce_process
 from responses_api.services.processes.freed_memory import return_freed_memory
-from responses_api.services.processes.periodic import HEARTBEATS_A_LEASE, Periodic
+from responses_api.services.processes.periodic import HEARTBEATS_PER_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.processes.sweep import sweep
 
@@ -50,7 +50,7 @@ class Housekeeper:
         self._table = table
         self._scheduler = scheduler
         self._host = host
-        beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_A_LEASE
+        beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_PER_LEASE
         self._heartbeat = Periodic("worker-heartbeat", self._renew, self._announce, seconds=beat, own_connection=True)
         # What a lease's holder has to look after until it lets go.
         self._watch = Periodic("worker-watch", ended.forget_old, self._look_after, publish_counts, seconds=beat)

@@ -98,7 +98,7 @@ class Listener:
             case StopCounting(reply=reply):
                 self._counter.forget(reply)
             case RememberThoughts(scope=scope, thoughts=thoughts):
-                reasoning_echo().keep(scope, thoughts)
+                reasoning_echo().add(scope, thoughts)
             case ForgetScopes(scopes=scopes):
                 self._forget(scopes)
 
