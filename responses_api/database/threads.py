@@ -1,9 +1,8 @@
-"""Database work for the event loop: a few threads that keep their connections.
+"""Runs database work for the event loop on a few threads with persistent connections.
 
-Django's own thread-sensitive executor runs everything of a process on one thread; a slow query there would hold up
-every stream. Requests are admitted on threads of their own, of which nobody has more than half, since checking what a
-request brings may take seconds; readers look at the logs of jobs on others again. So neither can keep the short
-statements of everybody else waiting.
+Django's own thread-sensitive executor runs everything of a process on one thread, where a slow query would delay every
+stream. Requests are admitted on separate threads, at most half of them for one owner, since checking a request may take
+seconds; the logs of jobs are read on a third group. Neither delays the short statements of everything else.
 """
 
 import asyncio
@@ -26,9 +25,9 @@ _reading_threads = ThreadPoolExecutor(max_workers=2, thread_name_prefix="reading
 
 
 def use_own_connection() -> None:
-    """Give the calling thread a database connection outside of the pool, which it keeps.
+    """Give the calling thread a persistent database connection outside of the pool.
 
-    Whoever renews leases must not wait for a connection that others hold.
+    A thread that renews leases must not wait until another one returns a connection.
     """
     connection = connections.create_connection("default")
     options = {name: value for name, value in connection.settings_dict["OPTIONS"].items() if name != "pool"}
@@ -37,7 +36,7 @@ def use_own_connection() -> None:
 
 
 def with_fresh_connection(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call ``function`` so that neither a dead connection is used nor a pooled one kept afterwards."""
+    """Call ``function`` without a dead connection from before, and return a pooled connection afterwards."""
     close_old_connections()
     try:
         return function(*args, **kwargs)
@@ -51,13 +50,13 @@ async def in_database_thread(function: Callable[..., T], *args: Any, **kwargs: A
 
 
 async def in_admission_thread(owner: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """The same for admitting a request of ``owner``, who waits while half of these threads work for it."""
+    """Run ``function`` on an admission thread; it waits while half of these threads work for ``owner``."""
     async with _turns.turn(owner):
         return await _run(_admission_threads, function, *args, **kwargs)
 
 
 class Turns:
-    """Places that each owner has a number of. Used on one event loop."""
+    """A fixed number of places for each owner. Used on one event loop."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -66,7 +65,7 @@ class Turns:
 
     @asynccontextmanager
     async def turn(self, owner: str) -> AsyncIterator[None]:
-        """Hold a place; those of one owner get theirs in the order in which they ask."""
+        """Take a place for the duration of the block. An owner's calls get places in the order of the calls."""
         if self._held[owner] < self._most:
             self._held[owner] += 1
         else:
@@ -87,7 +86,7 @@ class Turns:
             raise
 
     def _pass_on(self, owner: str) -> None:
-        """Give a place to the next who waits and has not left."""
+        """Give a place to the owner's next call that still waits, or free it."""
         waiting = self._waiting.get(owner, deque())
         while waiting:
             place = waiting.popleft()
@@ -106,7 +105,7 @@ _turns = Turns(ADMISSION_THREADS // 2)
 
 
 async def in_reading_thread(function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
-    """The same on a thread for those who read a stream: nothing but short queries may run there."""
+    """Run ``function`` on a thread for readers of streams; only short queries may run there."""
     return await _run(_reading_threads, function, *args, **kwargs)
 
 

@@ -1,7 +1,7 @@
-"""Locks on what has no row of its own, held until the transaction ends.
+"""Locks on things without a row, held until the transaction ends.
 
-PostgreSQL's transactions run side by side, so a look and the write that depends on it need a lock around both. SQLite's
-begin with the lock of the whole database (`transaction_mode`), and need no other.
+PostgreSQL's transactions are concurrent, so a read and the write that depends on it need a common lock. SQLite's
+transactions lock the whole database (`transaction_mode`), and need no other lock.
 """
 
 from collections.abc import Callable
@@ -13,33 +13,34 @@ from django.db import OperationalError, connection
 T = TypeVar("T")
 
 NAMESPACE = 0x6D6C78
-"""The first half of an advisory lock's name: that of this program."""
+"""The first half of an advisory lock's key, which identifies this program."""
 
 
 class Lock(IntEnum):
-    """Values are the second half of a lock's name: processes of two versions must agree on them."""
+    """Values are the second half of a lock's key: processes of different versions must agree on them."""
 
     REMOVAL = 1
-    """Taken before a transaction looks for turns that it has made unreachable: two that each remove one of the last two
-    references would each see the other's. Rows that are active, and conversations, are locked before it; whoever has it
-    waits for no such row. Ended responses are locked after it."""
+    """Taken before a transaction looks for turns that it has made unreachable: two transactions that each remove one of
+    the last two references would each see the other's. Active rows and conversations are locked before it, ended
+    responses after it; a transaction that has it doesn't wait for the former."""
     QUEUE = 2
-    """Held while foreground requests are counted and one more is inserted: shared while there is plenty of room."""
+    """Held while foreground requests are counted and one is inserted: shared while there is plenty of room."""
     JOBS = 3
-    """The same for background jobs."""
+    """Held while background jobs are counted and one is inserted."""
     ACTIVE_BYTES = 4
-    """The same for the bytes of all that has not ended, where there is a limit; taken after one of the two before."""
+    """Held while the bytes of active requests are summed and one is inserted, if they are limited; taken after
+    ``QUEUE`` or ``JOBS``."""
 
 
 def lock_until_commit(lock: Lock) -> None:
-    """Wait for the lock and hold it until the transaction ends. What is read by later statements is true as of then."""
+    """Wait for the lock and hold it until the transaction ends. Later statements see what was committed before."""
     if statement := lock_statement(lock):
         with connection.cursor() as cursor:
             cursor.execute(statement)
 
 
 def lock_statement(lock: Lock, *, shared: bool = False) -> str:
-    """The statement that does so, to be sent alone or before others; empty where there is no need."""
+    """The SQL statement that takes the lock; empty for SQLite, which needs none."""
     if connection.vendor != "postgresql":
         return ""
     assert connection.in_atomic_block
@@ -53,9 +54,9 @@ DEADLOCK_TRIES = 5
 
 
 def again_when_deadlocked(transact: Callable[[], T]) -> T:
-    """What this transaction gives, begun anew when PostgreSQL ends it in favour of another that it stood against.
+    """Run a transaction, and again when PostgreSQL aborts it because of a deadlock; returns its result.
 
-    For transactions that touch more rows than can be locked in an order agreed with all others.
+    For transactions that lock more rows than can be locked in an order that all transactions share.
     """
     for _ in range(DEADLOCK_TRIES - 1):
         try:

@@ -1,29 +1,29 @@
-"""SQLite's write-ahead log, which holds the text of rows until it is begun anew, also of those that were deleted."""
+"""Empties SQLite's write-ahead log, which contains the text of rows, deleted ones included, until it is truncated."""
 
 import threading
 
 from django.db import connection, transaction
 
 BUSY_MILLISECONDS = 100
-"""How long readers are waited for, and writers have to wait. The next try comes soon."""
+"""How long to wait for readers, which delays writers as long. If it is too short, the next try comes soon."""
 
 _has_removed = threading.Event()
 
 
 def note_removal() -> None:
-    """The transaction removes content: after its commit the log is to be emptied."""
+    """Record that the transaction removes content: after its commit the log has to be emptied."""
     if connection.vendor == "sqlite":
         transaction.on_commit(_has_removed.set)
 
 
 def empty_write_ahead_log() -> bool:
-    """Empty the log if content was removed since; False when a reader kept it from that, and it is to be tried again.
+    """Empty the log if content was removed since the last time; False when a reader prevented it, to be tried again.
 
-    Called soon and often, by a thread that nobody waits for. The server is SQLite's only process.
+    Called often, by a thread that nothing waits for. The server is the only process that uses SQLite.
     """
     if not _has_removed.is_set():
         return True
-    # Before: what is removed meanwhile wants another look.
+    # Cleared first: content that is removed meanwhile sets it again.
     _has_removed.clear()
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA busy_timeout")

@@ -1,4 +1,4 @@
-"""The size of a text in bytes, worked out by the database."""
+"""The size of a text in bytes, calculated by the database."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Web processes that wait for a response and pass on its events."""
+"""Readers: web processes wait for a response and pass its events to the client."""

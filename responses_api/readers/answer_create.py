@@ -1,4 +1,4 @@
-"""`POST /responses` behind both doors: subscribe, admit, follow, and cancel when the reader leaves."""
+"""`POST /responses`, as a stream or not: subscribe, admit, follow, and cancel when the client leaves."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -29,9 +29,9 @@ class Create(Protocol):
 
 @asynccontextmanager
 async def running_response(create: Create, *, caller: Caller, body: RequestBody) -> AsyncIterator[Follower]:
-    """Subscribe, admit the request, and follow it. Leaving the block before the response has ended cancels the job.
+    """Subscribe, admit the request, and follow its response. Leaving the block before its end cancels the job.
 
-    The response ends, too, when the key that it was sent with does.
+    The response also ends when the key of the request is revoked or expires.
     """
     web_process.refuse_when_stopping()
     public_id = new_response_id()
@@ -46,18 +46,18 @@ async def running_response(create: Create, *, caller: Caller, body: RequestBody)
     admitting = asyncio.ensure_future(in_admission_thread(caller.name, admit))
     try:
         await asyncio.shield(admitting)
-        # Not before there is a row: one that is not there yet looks like one that is gone.
+        # Only once the row is written: a job without a row counts as ended.
         web_process.add(follower)
         yield follower
     finally:
-        # A task of its own: whoever ends this block may be cancelled again while it cleans up.
+        # A separate task, since the task that leaves this block may be cancelled again while it cleans up.
         cleaning = asyncio.ensure_future(_leave(follower, admitting))
         _leaving.add(cleaning)
         cleaning.add_done_callback(_leaving.discard)
 
 
 def create_job(*, caller: Caller, body: RequestBody, public_id: str) -> Response:
-    """Admit a background job, which runs whether somebody reads it or not."""
+    """Admit a background job, which runs with or without a reader."""
     web_process.refuse_when_stopping()
     row = create_response(caller=caller, payload=body.value(), public_id=public_id)
     body.forget()
@@ -68,7 +68,7 @@ _leaving: set["asyncio.Future[None]"] = set()
 
 
 async def readers_gone(timeout: float) -> None:
-    """Wait until those who have left have cleaned up behind them."""
+    """Wait until the readers that have left have cleaned up."""
     if _leaving:
         await asyncio.wait(tuple(_leaving), timeout=timeout)
 
@@ -76,7 +76,7 @@ async def readers_gone(timeout: float) -> None:
 async def _leave(follower: Follower, admitting: "asyncio.Future[None]") -> None:
     try:
         await follower.close()
-    except Exception as error:  # the broker is away: whatever the client library raises
+    except Exception as error:  # whatever the client library raises when the broker is away
         log.warning("reader.close_failed", response=follower.public_id, error=str(error))
     # A reader that left while its row was being written: wait for the row, so that it can be removed.
     await asyncio.wait((admitting,))

@@ -1,4 +1,4 @@
-"""The reader of a background job's stream: what is kept first, then what comes. Its leaving cancels nothing."""
+"""Reads a background job's stream: first the events in its log, then new ones. Leaving it cancels nothing."""
 
 import asyncio
 from collections import Counter
@@ -18,7 +18,7 @@ from responses_api.database.threads import in_admission_thread, in_database_thre
 from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
 from responses_api.models import Response
 from responses_api.protocol import objects
-from responses_api.selectors.jobs import Standing
+from responses_api.selectors.jobs import JobState
 from responses_api.selectors.responses import ended_response, get_response
 from responses_api.services.admission.create_response import new_response_id
 from responses_api.services.jobs.event_log import is_streamable, read_page, readable_range
@@ -39,10 +39,10 @@ GONE = "The response was deleted while it was streamed."
 
 
 class JobReader:
-    """Reads one job's events in order, without a gap or a double, from any point on.
+    """Reads one job's events in order, each exactly once, from any point on.
 
-    The log decides: a message is only quicker. Whatever is missing is read from there, and with every heartbeat of the
-    process the reader looks whether there is more than it was told.
+    The log is authoritative, and messages are only faster. Missing events are read from the log, which the reader also
+    checks with every heartbeat of the process.
     """
 
     is_of_job = True
@@ -59,7 +59,7 @@ class JobReader:
         self._stopped: ReadingStopped | None = None
 
     def start(self, row: Response, first: int) -> None:
-        """Which row it is, and the first event to read; from now on the process watches the job."""
+        """Set the row and the first event to read; from now on the process watches the job."""
         self._row, self._next, self._body = row.pk, first, row.body
         web_process.add(self)
 
@@ -68,16 +68,16 @@ class JobReader:
         web_process.discard(self)
         await self._subscription.close()
 
-    def observe(self, standing: Standing) -> None:
-        """Look at the log again: a message may have been lost, or the job ended by somebody without one."""
+    def observe(self, state: JobState) -> None:
+        """Check the log: a message may have been lost, or the job may have ended without one."""
         self._subscription.inject(bus.Signal.LOOK)
 
     def give_up(self) -> None:
-        """The process ends, but not the job: the stream breaks off, to be taken up again elsewhere."""
+        """The process is stopping, but not the job: end the stream, for the client to resume it elsewhere."""
         self._stop(ReadingStopped())
 
     def lock_out(self) -> None:
-        """The key that it reads by has ended: the job goes on, as its project's, but not the stream."""
+        """The key of the stream is no longer valid: end the stream, but not the job, which belongs to the project."""
         self._stop(KeyEnded())
 
     def _stop(self, reason: ReadingStopped) -> None:
@@ -85,10 +85,10 @@ class JobReader:
         self._subscription.inject(bus.Signal.LOOK)
 
     async def opened(self) -> None:
-        """A job's stream is open from the start: whatever refuses it was raised before."""
+        """Return at once: a stream of a job that can't be opened was refused before."""
 
     def failure(self, message: str) -> list[EncodedEvent]:
-        """None: the job goes on, and its stream can be taken up again."""
+        """No events: the job continues, and its stream can be resumed."""
         return []
 
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
@@ -101,33 +101,33 @@ class JobReader:
                 async for events in batches:
                     yield events
         except KeyEnded:
-            fault = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
-            yield [encode_event({"type": "error", "sequence_number": self._next, **fault})]
+            error = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
+            yield [encode_event({"type": "error", "sequence_number": self._next, **error})]
 
     async def _batches(self, keepalive: float) -> AsyncGenerator[list[EncodedEvent], None]:
         self._keepalive = keepalive
-        self._hear_again()
+        self._restart_keepalive()
         while True:
-            async for events, is_end in self._kept():
+            async for events, is_end in self._logged():
                 yield events
-                self._hear_again()
+                self._restart_keepalive()
                 if is_end:
                     return
             if self._stopped is not None:
                 raise self._stopped
-            while (found := await self._heard()) is not None:
-                events, is_end = found
+            while (received := await self._received()) is not None:
+                events, is_end = received
                 yield events
-                self._hear_again()
+                self._restart_keepalive()
                 if is_end:
                     return
 
-    def _hear_again(self) -> None:
-        """Something was told: the silence begins anew."""
+    def _restart_keepalive(self) -> None:
+        """Events were sent: the next keepalive is due after ``keepalive`` seconds."""
         self._quiet_until = asyncio.get_running_loop().time() + self._keepalive
 
-    async def _kept(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
-        """What the log has from here on, page by page."""
+    async def _logged(self) -> AsyncIterator[tuple[list[EncodedEvent], bool]]:
+        """The events in the log from the next one on, page by page, each with whether it is the last."""
         while self._stopped is None:
             try:
                 page = await in_reading_thread(read_page, self._row, self._next)
@@ -137,8 +137,8 @@ class JobReader:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if page.is_behind:
-                fault = {"code": CursorExpired.code, "message": BEHIND, "param": None}
-                yield [encode_event({"type": "error", "sequence_number": self._next, **fault})], True
+                error = {"code": CursorExpired.code, "message": BEHIND, "param": None}
+                yield [encode_event({"type": "error", "sequence_number": self._next, **error})], True
                 return
             if page.is_gone:
                 stored = await in_reading_thread(ended_response, self.public_id)
@@ -151,7 +151,7 @@ class JobReader:
                 return
 
     def _end_without_log(self, stored: objects.Response | None) -> list[EncodedEvent]:
-        """The end of a job whose log has gone while it was read: as it ended, or that it was deleted."""
+        """The last events when the log was removed while it was read: the job's end, or that it was deleted."""
         if stored is None:
             body: objects.Response = orjson.loads(self._body)
             created: objects.Response = {**body, "output": []}
@@ -160,11 +160,11 @@ class JobReader:
             events = terminal_events(stored, sequence_number=self._next)
         return [encode_event(event) for event in events]
 
-    async def _heard(self) -> tuple[list[EncodedEvent], bool] | None:
-        """What the next message brings; ``None`` when the log has to be asked. Empty after a silence."""
+    async def _received(self) -> tuple[list[EncodedEvent], bool] | None:
+        """The events of the next message, none when a keepalive is due; ``None`` when the log has to be read."""
         while True:
-            left = self._quiet_until - asyncio.get_running_loop().time()
-            message = await self._subscription.receive(left) if left > 0 else None
+            seconds = self._quiet_until - asyncio.get_running_loop().time()
+            message = await self._subscription.receive(seconds) if seconds > 0 else None
             if self._stopped is not None:
                 raise self._stopped
             if message is None:
@@ -178,16 +178,16 @@ class JobReader:
 
 
 class KeyEnded(ReadingStopped):
-    """The reader's key opens nothing any more; the job goes on."""
+    """The key of the stream is no longer valid; the job continues."""
 
 
 _readers: Counter[str] = Counter()
-"""The readers of this process, by who reads. Used on its event loop alone."""
+"""The number of readers of this process, by owner. Used on its event loop only."""
 
 
 @asynccontextmanager
 async def place_to_read(caller: Caller) -> AsyncIterator[None]:
-    """Hold one of the places for readers. Raises :class:`RateLimited` when there is none."""
+    """Take one of the places for readers while the block runs. Raises :class:`RateLimited` when there is none."""
     owner = caller.name
     if _readers.total() >= settings.RESPONSES_STREAM_READERS:
         raise RateLimited(
@@ -210,7 +210,7 @@ async def place_to_read(caller: Caller) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def reading(public_id: str, *, key_id: int | None = None) -> AsyncIterator[JobReader]:
-    """A reader that listens for a job, which may not exist yet. Raises :class:`Overloaded` when none can listen."""
+    """A reader that is subscribed to a job, which may not exist yet. Raises :class:`Overloaded` without a broker."""
     web_process.refuse_when_stopping()
     await web_process.start()
     subscription = await listen(bus.response_group(public_id))
@@ -225,7 +225,7 @@ async def reading(public_id: str, *, key_id: int | None = None) -> AsyncIterator
 async def new_job_reader(*, caller: Caller, body: RequestBody) -> AsyncIterator[JobReader]:
     """Admit a background job and read it from its first event on. Raises an :class:`ApiError`.
 
-    The reader has its place and listens before: once the job is admitted, nothing is refused.
+    The reader takes its place and subscribes first, so that nothing is refused once the job is admitted.
     """
     public_id = new_response_id()
     async with place_to_read(caller), reading(public_id, key_id=caller.key_id) as reader:
@@ -239,44 +239,45 @@ async def stored_job_reader(
     *, caller: Caller, response_id: str, starting_after: int | None
 ) -> AsyncIterator[JobReader]:
     """Read a background job, from the event after ``starting_after`` on. Raises an :class:`ApiError`."""
-    asked = {"caller": caller, "response_id": response_id, "starting_after": starting_after}
-    # Before anybody listens for it: an invalid id can't be listened for.
-    await in_database_thread(refuse_stream, **asked)
+    request = {"caller": caller, "response_id": response_id, "starting_after": starting_after}
+    # Refused before subscribing, since an invalid id is not a valid group.
+    await in_database_thread(refuse_stream, **request)
     async with place_to_read(caller), reading(response_id, key_id=caller.key_id) as reader:
-        row, first = await in_admission_thread(caller.name, job_to_stream, **asked)
+        row, first = await in_admission_thread(caller.name, job_to_stream, **request)
         reader.start(row, first)
         yield reader
 
 
 def job_to_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> tuple[Response, int]:
-    """The job whose stream a caller asks for, and the first event of it. Raises an :class:`ApiError`."""
+    """The job whose stream a caller requests, and the first event to send. Raises an :class:`ApiError`."""
     return place_in_log(open_response(caller=caller, response_id=response_id), starting_after)
 
 
 def refuse_stream(*, caller: Caller, response_id: str, starting_after: int | None) -> None:
-    """Raise what :func:`job_to_stream` would, without using the response."""
+    """Raise what :func:`job_to_stream` would, without recording a use of the response."""
     place_in_log(get_response(caller=caller, response_id=response_id), starting_after)
 
 
 def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, int]:
-    """The job, and the first event of it that is read."""
+    """The job, and the number of the first event to send. Raises an :class:`ApiError` if it can't be read."""
     response_id = row.public_id
     first = 0 if starting_after is None else starting_after + 1
-    kept = readable_range(row.pk) if is_streamable(row) else None
-    if kept is None:
+    readable = readable_range(row.pk) if is_streamable(row) else None
+    if readable is None:
         reason = "is kept no longer" if row.background else "was never kept, for it was not made in the background"
         raise StreamNotAvailable(
             f"The event record of response '{response_id}' {reason}. Retrieve the response without `stream`."
         )
-    if first > kept[1]:
+    oldest, following = readable
+    if first > following:
         raise InvalidValue(
-            f"`starting_after` is {starting_after}, and the last event so far is {kept[1] - 1}. Send the "
+            f"`starting_after` is {starting_after}, and the last event so far is {following - 1}. Send the "
             "`sequence_number` of the last event that you received.",
             param="starting_after",
         )
-    if first < kept[0]:
+    if first < oldest:
         raise CursorExpired(
-            f"The events before {kept[0]} are kept no longer. Send `starting_after={kept[0] - 1}` or a later one, or "
+            f"The events before {oldest} are kept no longer. Send `starting_after={oldest - 1}` or a later one, or "
             "retrieve the response without `stream`.",
             param="starting_after",
         )

@@ -1,4 +1,4 @@
-"""The one reader of a running response, shared by JSON waiters and streams."""
+"""Follows a running foreground response, for streams and for requests that wait for the whole object."""
 
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from responses_api.bus.listen import listen
 from responses_api.bus.messages import ReaderBehind, ResendEvents, ResponseEvents, ResponseRefused, ResponseResult
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, AuthenticationFailed, ServerError
-from responses_api.selectors.jobs import Standing
+from responses_api.selectors.jobs import JobState
 from responses_api.selectors.responses import ended_response
 from responses_api.streaming import EncodedEvent, SeenStream, encode_event
 
@@ -26,7 +26,7 @@ BEHIND = "This reader fell behind the events that the server keeps. Send the req
 
 
 class Lost(ServerError):
-    """Nothing more is heard of the response."""
+    """The worker of the response was lost."""
 
 
 @dataclass(slots=True)
@@ -34,11 +34,11 @@ class _Batch:
     events: list[EncodedEvent]
     last: bool
     error: ApiError | None = None
-    """What a reader of the whole object is told in the place of the events."""
+    """The error for a reader of the whole object, in place of the events."""
 
 
 class Follower:
-    """Reads one response's messages in order, without a gap or a double, and never waits for ever.
+    """Reads one response's messages in order, each exactly once, and ends even if messages are lost.
 
     Make it with :func:`follow` before the job's row is written; close it when done.
     """
@@ -52,11 +52,11 @@ class Follower:
         self._attempt = 0
         self._next = 0
         self._asked_for = -1
-        """The event that was asked for again last: each message after a gap shows the same gap."""
+        """The first event of the last resend request, since each message after a gap shows the same gap."""
         self._worker = ""
         self._ended_before = False
         self._seen = SeenStream()
-        self._held: _Batch | None = None
+        self._opening: _Batch | None = None
         self.ended = False
         """Whether the last event, or a refusal, has been read: there is nothing left to cancel."""
 
@@ -65,24 +65,24 @@ class Follower:
         web_process.discard(self)
         await self._subscription.close()
 
-    def observe(self, standing: Standing) -> None:
-        """Take note of how the job stands by the database: the way out when messages don't come any more."""
-        if standing is Standing.ALIVE:
+    def observe(self, state: JobState) -> None:
+        """Compare with the job's state in the database: ends the reader when the messages of an end were lost."""
+        if state is JobState.ALIVE:
             self._ended_before = False
             if self._asked_for == self._next:
                 self._ask_again()  # the answer has not come
-        elif standing is Standing.EXPIRED or self._ended_before:
+        elif state is JobState.EXPIRED or self._ended_before:
             self._subscription.inject(bus.Signal.LOST)
         else:
             self._ended_before = True
             self._ask_again()
 
     def lock_out(self) -> None:
-        """The key of the request has ended, and so does its answer."""
+        """The key of the request is no longer valid: end the response."""
         self._subscription.inject(bus.Signal.LOCKED_OUT)
 
     def give_up(self) -> None:
-        """The process ends: read no further, and tell the client so."""
+        """The process is stopping: stop reading, and end the client's stream with an error."""
         self._subscription.inject(bus.Signal.LOST)
 
     def _ask_again(self) -> None:
@@ -91,16 +91,16 @@ class Follower:
             bus.publish(bus.process_group(self._worker), ResendEvents(response=self.public_id, first=self._next))
 
     async def opened(self) -> None:
-        """Wait until a worker has accepted the request. Raises what the worker refused it with."""
+        """Wait until a worker has accepted the request. Raises the :class:`ApiError` of a refusal."""
         batch = await self._receive(None)
         assert batch is not None
-        self._held = batch
+        self._opening = batch
 
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         """The events, in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself."""
         while True:
-            batch = self._held if self._held is not None else await self._receive(keepalive)
-            self._held = None
+            batch = self._opening if self._opening is not None else await self._receive(keepalive)
+            self._opening = None
             if batch is None:
                 yield []
                 continue
@@ -114,7 +114,7 @@ class Follower:
             try:
                 batch = await self._receive(None)
             except Lost:
-                # It waits for one message alone. When that went astray, the answer may be stored all the same.
+                # This reader gets a single message. If that was lost, the answer may still be stored.
                 stored = await in_database_thread(ended_response, self.public_id)
                 if stored is None:
                     self._note("failed", "lost")
@@ -150,7 +150,7 @@ class Follower:
                         return batch
 
     def _taken(self, message: ResponseEvents | ResponseResult | ResponseRefused | ReaderBehind) -> _Batch | None:
-        """What a message of the current attempt brings; ``None`` when nothing is new, or something is missing."""
+        """The batch of a message of the current attempt; ``None`` when nothing is new, or an event is missing."""
         if isinstance(message, ReaderBehind):
             return self._lost(BEHIND, "behind")
         if isinstance(message, ResponseRefused):
@@ -185,13 +185,11 @@ class Follower:
         raise error
 
     def _note(self, end: str, reason: str) -> None:
-        """Log a fault of ours, once, where the request's id is known. No content: neither of the request nor of the
-        answer.
-        """
+        """Log an error of the server, once, where the request's id is known. No content is logged."""
         log.error("response.fault", response=self.public_id, end=end, reason=reason, worker=self._worker)
 
     def _in_order(self, message: ResponseEvents) -> _Batch | None:
-        """What of a message is new; ``None`` when nothing is, or when something before it is missing."""
+        """The new events of a message; ``None`` when it has none, or when an event before it is missing."""
         if message.first > self._next:
             if self._asked_for != self._next:
                 self._ask_again()
@@ -204,10 +202,10 @@ class Follower:
         return _Batch(events, message.last)
 
     def failure(self, message: str) -> list[EncodedEvent]:
-        """The end of an open stream that can't go on."""
+        """The events that end an open stream after an error."""
         return [encode_event(event) for event in self._seen.failure(message)]
 
 
 async def follow(public_id: str) -> Follower:
-    """Start listening for a response that does not exist yet. Raises :class:`Overloaded` when nothing can be heard."""
+    """Subscribe to a response that does not exist yet. Raises :class:`Overloaded` without a broker."""
     return Follower(public_id, await listen(bus.response_group(public_id)))

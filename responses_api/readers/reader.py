@@ -1,4 +1,4 @@
-"""What an open stream needs of whoever reads a response for it."""
+"""The interface of readers, which streams use."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol
@@ -7,10 +7,10 @@ from responses_api.streaming import EncodedEvent
 
 
 class Reader(Protocol):
-    """Reads the events of one response in order, without a gap or a double."""
+    """Reads the events of one response in order, each exactly once."""
 
     async def opened(self) -> None:
-        """Wait until the stream may be opened. Raises the :class:`ApiError` that the request is refused with."""
+        """Wait until the stream can be opened. Raises the :class:`ApiError` of a request that is refused."""
 
     def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         """The events, in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself.
@@ -19,8 +19,8 @@ class Reader(Protocol):
         """
 
     def failure(self, message: str) -> list[EncodedEvent]:
-        """The events that end an open stream after an error; none when the response goes on without it."""
+        """The events that end an open stream after an error; none when the response continues without it."""
 
 
 class ReadingStopped(Exception):
-    """The process ends; the response does not, and can be read elsewhere."""
+    """The process is stopping; the response continues, and can be read elsewhere."""

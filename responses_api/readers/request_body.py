@@ -1,4 +1,4 @@
-"""What a request was sent with, held no longer than it is needed."""
+"""The body of a request, in memory no longer than it is needed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ from responses_api.errors import ApiError
 
 
 class RequestBody:
-    """The JSON value of a request's body, or the error that says why it has none."""
+    """The JSON value of a request's body, or the error of parsing it."""
 
     def __init__(self, value: Any = None, *, release: Callable[[], None] = lambda: None) -> None:
         self._value = value
         self._release = release
 
     def put(self, value: Any) -> None:
-        """Set what the body was parsed to: a JSON value or an :class:`ApiError`."""
+        """Set the result of parsing the body: a JSON value or an :class:`ApiError`."""
         self._value = value
 
     def value(self) -> Any:
@@ -28,6 +28,6 @@ class RequestBody:
         return isinstance(self._value, dict) and self._value.get(option) is True
 
     def forget(self) -> None:
-        """Let go of the value once the request is admitted: the answer may take long, and doesn't need it."""
+        """Release the value once the request is admitted: the answer may take long, and doesn't need it."""
         self._value = None
         self._release()

@@ -1,4 +1,4 @@
-"""What a web process does beside answering: it says that it lives, and watches the jobs its readers wait for."""
+"""Housekeeping of a web process: it sends heartbeats, and watches the jobs that its readers wait for."""
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping
@@ -14,7 +14,7 @@ from responses_api.database.threads import in_database_thread
 from responses_api.errors import Overloaded
 from responses_api.ids import new_id
 from responses_api.models import Process
-from responses_api.selectors.jobs import Standing, standings
+from responses_api.selectors.jobs import JobState, job_states
 from responses_api.selectors.keys import lapsed_keys
 from responses_api.services.jobs.recover_jobs import recover_background_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_process
@@ -26,26 +26,26 @@ log = structlog.get_logger(__name__)
 
 
 class Waiting(Protocol):
-    """Somebody who waits for a job."""
+    """A reader that waits for a job."""
 
     public_id: str
     is_of_job: bool
-    """Whether what it waits for goes on without this process."""
+    """Whether the job continues without this process."""
     key_id: int | None
-    """The key that it reads by."""
+    """The key that the stream was opened with."""
 
     def lock_out(self) -> None: ...
 
-    def observe(self, standing: Standing) -> None: ...
+    def observe(self, state: JobState) -> None: ...
 
     def give_up(self) -> None: ...
 
 
 class WebProcess:
-    """One a process. Starts by itself with the first reader.
+    """One per process. Starts with the first reader.
 
-    Its heartbeat has a thread and a database connection of its own: neither requests that are admitted nor an event
-    loop that is busy delay it. What it finds of the readers' jobs they are told on the event loop.
+    The heartbeat has its own thread and database connection, so that neither admissions nor a busy event loop delay it.
+    Readers are informed of their jobs' states on the event loop.
     """
 
     def __init__(self) -> None:
@@ -54,12 +54,12 @@ class WebProcess:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._periodic: list[Periodic] = []
-        self._listening: bus.Subscription | None = None
+        self._subscription: bus.Subscription | None = None
         self.is_stopping = False
-        """Nothing is admitted any more."""
+        """Whether requests are refused because the process is about to end."""
 
     async def start(self) -> None:
-        """Announce the process and keep announcing it; nothing when that happens already.
+        """Announce the process, now and periodically, unless it was started before.
 
         Raises :class:`Overloaded` while the broker is away: the next call tries again.
         """
@@ -72,17 +72,17 @@ class WebProcess:
         async with self._starting:
             if self._periodic:
                 return
-            # The Redis layer looks for new subscriptions ten times a second while it has none: keep one.
-            if self._listening is None:
-                self._listening = await listen(bus.process_group(self.id))
+            # The Redis layer polls ten times a second while it has no subscription: have one all the time.
+            if self._subscription is None:
+                self._subscription = await listen(bus.process_group(self.id))
             await in_database_thread(announce_process, self._announcement())
             self._begin(loop)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         seconds = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_PER_LEASE
-        beats = (partial(self._announce, loop), partial(self._look, loop))
+        heartbeat = (partial(self._announce, loop), partial(self._check_readers, loop))
         self._periodic = [
-            Periodic("web-heartbeat", *beats, seconds=seconds, own_connection=True),
+            Periodic("web-heartbeat", *heartbeat, seconds=seconds, own_connection=True),
             Periodic("web-recovery", recover_background_jobs, publish_counts, return_freed_memory, seconds=seconds),
         ]
         for periodic in self._periodic:
@@ -91,18 +91,18 @@ class WebProcess:
     def _stop(self) -> None:
         for periodic in self._periodic:
             periodic.stop()
-        self._periodic, self._listening = [], None
+        self._periodic, self._subscription = [], None
 
     def add(self, reader: Waiting) -> None:
         """Watch the job that ``reader`` waits for."""
         self._readers.add(reader)
 
     def discard(self, reader: Waiting) -> None:
-        """Watch no longer."""
+        """Stop watching the job of ``reader``."""
         self._readers.discard(reader)
 
     def stop_admitting(self) -> None:
-        """The process is about to end: it takes no more, and who reads a background job is to do so elsewhere."""
+        """The process is about to end: refuse requests, and end the streams of background jobs, to resume elsewhere."""
         self.is_stopping = True
         for reader in list(self._readers):
             if reader.is_of_job:
@@ -114,14 +114,14 @@ class WebProcess:
             raise Overloaded("This server process is stopping. Send the request again.")
 
     def release(self) -> None:
-        """The process ends: nobody waits any longer."""
+        """The process ends: end all readers."""
         for reader in list(self._readers):
             reader.give_up()
 
     def _announcement(self) -> Announcement:
         return Announcement(id=self.id, kind=Process.Kind.WEB, running=len(self._readers))
 
-    # The heartbeat's thread
+    # On the heartbeat's thread
 
     def _announce(self, loop: asyncio.AbstractEventLoop) -> None:
         if loop.is_closed():
@@ -130,24 +130,24 @@ class WebProcess:
             return
         announce_process(self._announcement())
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _check_readers(self, loop: asyncio.AbstractEventLoop) -> None:
         readers = list(self._readers)
         if readers and not loop.is_closed():
-            found = standings({reader.public_id for reader in readers})
+            states = job_states({reader.public_id for reader in readers})
             key_ids = {reader.key_id for reader in readers if reader.key_id is not None}
             lapsed = lapsed_keys(key_ids) if key_ids else set()
-            loop.call_soon_threadsafe(observe, readers, found, lapsed)
+            loop.call_soon_threadsafe(observe, readers, states, lapsed)
 
 
-def observe(readers: Iterable[Waiting], found: Mapping[str, Standing], lapsed: Collection[int]) -> None:
-    """Tell readers how their jobs stand, or that their key has ended. One that fails keeps no other from it."""
+def observe(readers: Iterable[Waiting], states: Mapping[str, JobState], lapsed: Collection[int]) -> None:
+    """Pass to readers the states of their jobs, or that their key is no longer valid. Errors of a reader are logged."""
     for reader in readers:
         try:
             if reader.key_id in lapsed:
                 reader.lock_out()
             else:
-                reader.observe(found[reader.public_id])
-        except Exception:  # the others must be told
+                reader.observe(states[reader.public_id])
+        except Exception:  # the other readers must be informed
             log.exception("web.reader_failed", response=reader.public_id)
 
 

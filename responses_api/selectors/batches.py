@@ -1,4 +1,4 @@
-"""Questions about many values: databases bound the number of a statement's parameters, SQLite's default at 32,766."""
+"""Splits queries with many values: databases limit a statement's parameters, SQLite to 32,766 by default."""
 
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
@@ -9,6 +9,6 @@ BATCH = 10_000
 
 
 def batches(values: Sequence[Value]) -> Iterator[Sequence[Value]]:
-    """The values in order, as many at a time as a statement can take."""
+    """The values in order, in batches that fit into a statement."""
     for start in range(0, len(values), BATCH):
         yield values[start : start + BATCH]

@@ -1,4 +1,4 @@
-"""Conversations and their items, always within the caller's project."""
+"""Conversations and their items, restricted to what the caller may see."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -23,7 +23,7 @@ from .item_pages import Take, history_places, item_page, unbounded
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An item's place in a turn, all by their primary keys, and the item's bytes."""
+    """An item's place in a turn: the primary keys of the place, the turn and the item, and the item's bytes."""
 
     entry: int
     turn: int
@@ -33,13 +33,13 @@ class Place:
 
 
 def live_conversations() -> QuerySet[Conversation]:
-    """Conversations whose time is not over, or that a running response continues: it will put its turn there."""
+    """Conversations that have not expired, or that a running response continues, which will add its turn."""
     running = Response.objects.filter(conversation=OuterRef("pk"), status__in=ACTIVE)
     return Conversation.objects.filter(Q(expires_at=None) | Q(expires_at__gt=Now()) | Exists(running))
 
 
 def get_conversation(*, caller: Caller, conversation_id: str, param: str | None = None) -> Conversation:
-    """The conversation that a caller addresses by this id, in the path or as the parameter ``param``; with its turn."""
+    """The conversation with this id and its turn. Raises a 404 that names ``param``, if the id was a parameter."""
     refuse_without_conversations(param=param)
     row = None
     if is_client_id(conversation_id):
@@ -60,7 +60,7 @@ def refuse_without_conversations(*, param: str | None = None) -> None:
 
 
 def conversation_not_found(conversation_id: str, *, param: str | None = None) -> NotFound:
-    """One answer for unknown, expired, deleted and another project's."""
+    """The same 404 for a conversation that is unknown, expired, deleted or another project's."""
     return NotFound(
         f"Conversation with id '{shown(conversation_id)}' not found. It is unknown, expired or deleted.", param=param
     )
@@ -74,7 +74,7 @@ def wire_conversation(row: Conversation) -> objects.Conversation:
 def list_conversation_items(
     *, caller: Caller, conversation_id: str, query: ListQuery, take: Take = unbounded
 ) -> objects.ItemList:
-    """One page of a conversation's items, generated ones included. ``take`` is told of its bytes before."""
+    """One page of a conversation's items, generated ones included. ``take`` gets its bytes before it is loaded."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
     places = history_places(row.turn_id, query=query, after=query.after, limit=query.limit + 1)
     return item_page(places, query=query, take=take)
@@ -91,12 +91,12 @@ def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str)
 
 
 def item_not_found(item_id: str) -> NotFound:
-    """One answer for unknown, deleted and another conversation's."""
+    """The same 404 for an item that is unknown, deleted or another conversation's."""
     return NotFound(f"Item with id '{shown(item_id)}' not found in this conversation. It is unknown or deleted.")
 
 
 def find_place(turn_id: int | None, item_id: str) -> tuple[int, str] | None:
-    """Where a history has an item: the primary key of its place in a turn, and the item's JSON text."""
+    """The primary key of an item's place in a history, and the item's JSON text; ``None`` if it isn't there."""
     if turn_id is None or not is_client_id(item_id):
         return None
     with connection.cursor() as cursor:
@@ -112,8 +112,8 @@ def find_place(turn_id: int | None, item_id: str) -> tuple[int, str] | None:
             """,
             [turn_id, item_id],
         )
-        found: tuple[int, str] | None = cursor.fetchone()
-        return found
+        row: tuple[int, str] | None = cursor.fetchone()
+        return row
 
 
 def places_above(turn_id: int, *, below: int | None) -> list[Place]:

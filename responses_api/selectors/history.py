@@ -1,4 +1,4 @@
-"""Histories: a turn and its ancestors, read by one recursive query however long they are."""
+"""Histories: a turn and its ancestors, read by one recursive query of any length."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +10,8 @@ from responses_api.protocol.json.reader import read_stored
 
 from .batches import batches
 
-# A step is a scalar subquery, so that it is one look into the index: a join lets PostgreSQL scan the table at each step
-# while its statistics are young.
+# A step is a scalar subquery, which is one index look-up: for a join, PostgreSQL may scan the table at each step until
+# it has statistics.
 ANCESTRY = """
     WITH RECURSIVE ancestry(id, parent_id, depth) AS (
         SELECT id, parent_id, depth FROM responses_api_turn WHERE id = %s
@@ -29,8 +29,8 @@ def history_size(turn_id: int | None) -> int:
         return 0
     with connection.cursor() as cursor:
         cursor.execute("SELECT history_bytes FROM responses_api_turn WHERE id = %s", [turn_id])
-        found = cursor.fetchone()
-        return 0 if found is None else int(found[0])
+        row = cursor.fetchone()
+        return 0 if row is None else int(row[0])
 
 
 def history_items(turn_id: int | None) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def history_items(turn_id: int | None) -> list[dict[str, Any]]:
 
 
 def history_payloads(turn_id: int | None) -> list[str]:
-    """The same items as JSON texts, as the one query gives them."""
+    """All items of a turn's history as JSON texts, oldest first."""
     if turn_id is None:
         return []
     with connection.cursor() as cursor:
@@ -57,34 +57,34 @@ def history_payloads(turn_id: int | None) -> list[str]:
 
 
 def used_ids(turn_id: int | None, wire_ids: Sequence[str]) -> set[str]:
-    """Which of these ids a turn's history has."""
+    """The ids among these that a turn's history uses."""
     if turn_id is None:
         return set()
-    found: set[str] = set()
+    used: set[str] = set()
     with connection.cursor() as cursor:
-        for some in batches(wire_ids):
+        for batch in batches(wire_ids):
             cursor.execute(
                 ANCESTRY
                 + f"""
                 SELECT item.wire_id FROM ancestry
                 JOIN responses_api_turnitem entry ON entry.turn_id = ancestry.id
                 JOIN responses_api_item item ON item.id = entry.item_id
-                WHERE item.wire_id IN ({", ".join(["%s"] * len(some))})
+                WHERE item.wire_id IN ({", ".join(["%s"] * len(batch))})
                 """,
-                [turn_id, *some],
+                [turn_id, *batch],
             )
-            found |= {wire_id for (wire_id,) in cursor.fetchall()}
-    return found
+            used |= {wire_id for (wire_id,) in cursor.fetchall()}
+    return used
 
 
 def items_by_key(keys: list[int]) -> list[dict[str, Any]]:
     """The items with these primary keys, in this order."""
-    found = Item.objects.in_bulk(keys)
-    return [found[key].wire() for key in keys]
+    items = Item.objects.in_bulk(keys)
+    return [items[key].wire() for key in keys]
 
 
 def output_items(turn_id: int | None) -> list[dict[str, Any]]:
-    """What a turn's request generated."""
+    """The items that a turn's request generated, in order."""
     if turn_id is None:
         return []
     payloads = (

@@ -12,7 +12,7 @@ from .item_pages import Place, Take, history_places, item_page, unbounded
 
 
 def list_input_items(row: Response, *, query: ListQuery, take: Take = unbounded) -> ItemList:
-    """One page of a response's whole input history, without its own output. ``take`` is told of its bytes before."""
+    """One page of a response's whole input history, without its output. ``take`` gets its bytes before it is loaded."""
     if row.is_active:
         return item_page(running_places(row, query), query=query, take=take)
     places = history_places(
@@ -22,8 +22,8 @@ def list_input_items(row: Response, *, query: ListQuery, take: Take = unbounded)
 
 
 def running_places(row: Response, query: ListQuery) -> list[Place]:
-    """The places of a job that has not ended: what it was sent, under the ids that it will be stored with, is the end
-    of its list.
+    """The places of an active job: its history, then the items of its request with the ids that they will be stored
+    under.
     """
     request = parse_create(read_stored(row.request))
     sent = sent_items(request, response_id=row.public_id, used=used_ids(row.parent_id, sent_ids(request)))

@@ -1,6 +1,6 @@
-"""Pages of histories: bounded in items as the client asks, and in bytes, so that no list loads what it can't answer.
+"""Pages of histories, limited in items by the client and in bytes by the server.
 
-A page that would be too large ends early and says that there is more; it has one item at least.
+A page that would be too large ends early with ``has_more``; it has at least one item.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,13 +36,13 @@ PLACES = {
     """,
 }
 ENDS = {"asc": (-1, -1), "desc": (1 << 31, 1 << 31)}
-"""Where a list begins: before all turns, or after them."""
+"""The start of a list: before all turns, or after them."""
 NO_TURN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An item on a page: of a stored one its primary key, of one that is not stored yet the item itself."""
+    """An item on a page: the primary key of a stored item, or an item that is not stored yet."""
 
     size: int
     key: int = 0
@@ -54,45 +54,45 @@ def history_places(
 ) -> list[Place]:
     """The places of up to ``limit`` items of a turn's history that follow the item ``after`` in the list's order.
 
-    Raises an :class:`InvalidValue` when the history has no such item. Nothing of the items is loaded.
+    Raises an :class:`InvalidValue` when the history has no such item. The items are not loaded.
     """
     if turn_id is None:
         if after is not None:
             raise not_in_list(after)
         return []
-    left_out = NO_TURN if without_output_of is None else without_output_of
+    excluded = NO_TURN if without_output_of is None else without_output_of
     with connection.cursor() as cursor:
-        begin = ENDS[query.order]
+        start = ENDS[query.order]
         if after is not None:
             cursor.execute(
                 f"{ANCESTRY} SELECT ancestry.depth, entry.position {FROM_HISTORY} AND item.wire_id = %s LIMIT 1",
-                [turn_id, left_out, after],
+                [turn_id, excluded, after],
             )
-            found = cursor.fetchone()
-            if found is None:
+            place = cursor.fetchone()
+            if place is None:
                 raise not_in_list(after)
-            begin = found
+            start = place
         cursor.execute(
             f"{ANCESTRY} SELECT item.id, item.size {FROM_HISTORY} {PLACES[query.order]}",
-            [turn_id, left_out, *begin, limit],
+            [turn_id, excluded, *start, limit],
         )
         return [Place(size, key) for key, size in cursor.fetchall()]
 
 
 def item_page(places: Sequence[Place], *, query: ListQuery, take: Take) -> ItemList:
-    """The list of the first of these places, of which there is one more than were asked for if there are more.
+    """The page of the first of these places; the caller passes one more than the page's limit if there are more.
 
-    ``take`` is told of the bytes before the items are loaded, and raises when there is no room for them.
+    ``take`` gets the bytes before the items are loaded, and raises when there is no room for them.
     """
-    kept = first_places(places, limit=query.limit)
-    take(sum(place.size for place in kept))
-    stored = iter(items_by_key([place.key for place in kept if place.item is None]))
-    items = [next(stored) if place.item is None else place.item for place in kept]
-    return item_list(items, has_more=len(places) > len(kept))
+    page = first_places(places, limit=query.limit)
+    take(sum(place.size for place in page))
+    stored = iter(items_by_key([place.key for place in page if place.item is None]))
+    items = [next(stored) if place.item is None else place.item for place in page]
+    return item_list(items, has_more=len(places) > len(page))
 
 
 def first_places(places: Sequence[Place], *, limit: int) -> list[Place]:
-    """Those that one page has of these: no more than ``limit``, nor than it may have bytes."""
+    """The first places that fit on a page: at most ``limit``, with at most ``PAGE_BYTES`` beyond the first."""
     size = 0
     for number, place in enumerate(places[:limit]):
         size += place.size
@@ -102,11 +102,11 @@ def first_places(places: Sequence[Place], *, limit: int) -> list[Place]:
 
 
 def unbounded(size: int) -> None:
-    """Of a caller who has counted already."""
+    """A ``take`` without a limit, for items that have been accounted for."""
 
 
 def not_in_list(after: str) -> InvalidValue:
-    """The 400 for a cursor that is none."""
+    """The 400 for a cursor that is not in the list."""
     return InvalidValue(
         f"`after` names the item '{after}', which is not in this list. Send the `last_id` of the page before.",
         param="after",

@@ -1,4 +1,4 @@
-"""Stored items by the ids that clients know."""
+"""Finds stored items by their public ids."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -17,19 +17,19 @@ from .batches import batches
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """Where a stored item is, by its primary key, and its bytes: enough to decide whether to load it."""
+    """The primary key of a stored item and its bytes, by which to decide whether to load it."""
 
     key: int
     size: int
 
 
 def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, StoredItem]:
-    """The caller's stored items with these ids. Clients make some ids, so one may name several: the newest counts.
+    """The caller's stored items with these ids. Clients choose some ids: of several items with one, the newest counts.
 
-    What only background jobs with `store: false` have is there to be retrieved for a while, and not to be used again.
-    What only expired responses and conversations have may still be there, until it is swept.
+    Items that only background jobs with `store: false` have can be retrieved for a while, but not referenced. Items
+    that only expired responses and conversations have are left out too, even before the sweep removes them.
     """
-    found: dict[str, StoredItem] = {}
+    items: dict[str, StoredItem] = {}
     for ids in batches(sorted(set(wire_ids))):
         rows = list(
             Item.objects.filter(project=caller.project, wire_id__in=ids)
@@ -42,24 +42,24 @@ def find_items(*, caller: Caller, wire_ids: Collection[str]) -> dict[str, Stored
                 keys, owner="key_id IS NULL" if caller.key is None else f"key_id = {caller.key.pk:d}"
             )
         else:
-            suspects = keys
-            if keys and not something_expired(caller):
+            doubtful = keys
+            if keys and not has_expired_entries(caller):
                 unstored = Response.objects.filter(store=False, turn=OuterRef("turn"))
-                passing = TurnItem.objects.filter(Exists(unstored), item__in=keys).values_list("item", flat=True)
-                suspects = sorted(set(passing))
-            usable = set(keys).difference(suspects)
-            usable |= in_own_histories(suspects, owner=f"project_id = {caller.project.pk:d}")
-        found |= {wire_id: StoredItem(key, size) for key, wire_id, size in rows if key in usable}
-    return found
+                temporary = TurnItem.objects.filter(Exists(unstored), item__in=keys).values_list("item", flat=True)
+                doubtful = sorted(set(temporary))
+            usable = set(keys).difference(doubtful)
+            usable |= in_own_histories(doubtful, owner=f"project_id = {caller.project.pk:d}")
+        items |= {wire_id: StoredItem(key, size) for key, wire_id, size in rows if key in usable}
+    return items
 
 
-def something_expired(caller: Caller) -> bool:
-    """Whether the project has anything whose time is over and that is not swept yet."""
-    over = {"project": caller.project, "expires_at__lte": Now()}
-    return Response.objects.filter(**over).exists() or Conversation.objects.filter(**over).exists()
+def has_expired_entries(caller: Caller) -> bool:
+    """Whether the project has expired responses or conversations that are not swept yet."""
+    expired = {"project": caller.project, "expires_at__lte": Now()}
+    return Response.objects.filter(**expired).exists() or Conversation.objects.filter(**expired).exists()
 
 
-# An item has no key: whoever has a response or a conversation whose history it is in may see it.
+# An item belongs to no key: the owner of a response or a conversation may see the items of its history.
 IN_OWN_HISTORIES = """
     WITH RECURSIVE holding(item_id, turn_id) AS (
         SELECT item_id, turn_id FROM responses_api_turnitem WHERE item_id IN ({items})
@@ -82,18 +82,18 @@ IN_OWN_HISTORIES = """
     )
 """
 NOW = {"postgresql": "STATEMENT_TIMESTAMP()", "sqlite": "STRFTIME('%%Y-%%m-%%d %%H:%%M:%%f', 'NOW')"}
-"""The database's clock, in the form in which it keeps dates (as Django's ``Now``)."""
+"""The database's clock, in the form in which it stores dates (as Django's ``Now``)."""
 
 
 def in_own_histories(items: Sequence[int], *, owner: str) -> set[int]:
-    """Those of these items that stored responses and conversations have in their histories, of whom ``owner`` says."""
-    found: set[int] = set()
+    """The items in the histories of stored responses and conversations that meet the SQL condition ``owner``."""
+    owned: set[int] = set()
     active = ", ".join(f"'{status}'" for status in sorted(ACTIVE))
     with connection.cursor() as cursor:
-        for some in batches(items):
+        for batch in batches(items):
             statement = IN_OWN_HISTORIES.format(
-                items=", ".join(["%s"] * len(some)), owner=owner, now=NOW[connection.vendor], active=active
+                items=", ".join(["%s"] * len(batch)), owner=owner, now=NOW[connection.vendor], active=active
             )
-            cursor.execute(statement, some)
-            found |= {item for (item,) in cursor.fetchall()}
-    return found
+            cursor.execute(statement, batch)
+            owned |= {item for (item,) in cursor.fetchall()}
+    return owned

@@ -1,4 +1,4 @@
-"""How running jobs stand, for those who wait on them."""
+"""The states of jobs, for the readers that wait for them."""
 
 from collections.abc import Collection
 from enum import Enum
@@ -10,19 +10,19 @@ from responses_api.models import Response
 from responses_api.models.store.response import ACTIVE
 
 
-class Standing(Enum):
-    """A job as a waiting reader sees it."""
+class JobState(Enum):
+    """The state of a job for a reader that waits for it."""
 
     ALIVE = "alive"
-    """Waiting for a worker, or held by one."""
+    """Waiting for a worker, or owned by one."""
     EXPIRED = "expired"
-    """Its worker has not renewed its lease: it is lost."""
+    """Lost: its worker has not renewed the lease."""
     ENDED = "ended"
-    """Finished, or gone."""
+    """Finished or removed."""
 
 
-def standings(public_ids: Collection[str]) -> dict[str, Standing]:
-    """The standing of each of these jobs, by one query."""
+def job_states(public_ids: Collection[str]) -> dict[str, JobState]:
+    """The state of each of these jobs, by one query."""
     rows = (
         Response.objects.filter(public_id__in=public_ids, status__in=ACTIVE)
         .annotate(
@@ -35,8 +35,8 @@ def standings(public_ids: Collection[str]) -> dict[str, Standing]:
         .values_list("public_id", "alive")
     )
     active = dict(rows)
-    result = {}
+    states = {}
     for public_id in public_ids:
         alive = active.get(public_id)
-        result[public_id] = Standing.ENDED if alive is None else Standing.ALIVE if alive else Standing.EXPIRED
-    return result
+        states[public_id] = JobState.ENDED if alive is None else JobState.ALIVE if alive else JobState.EXPIRED
+    return states

@@ -1,4 +1,4 @@
-"""Which models can be asked for: what live workers announce."""
+"""The models that live workers serve."""
 
 import time
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ OWNER = "mlx-responses"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A model as workers announce it."""
+    """A served model, as workers announce it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -39,12 +39,12 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The live workers in sum."""
+    """All live workers together."""
 
     offers: tuple[Offer, ...]
     slots: int
     workers: tuple[tuple[str, frozenset[str]], ...] = ()
-    """Each worker's process id with the models it has."""
+    """Each worker's process id with the names of the models that it serves."""
 
     def find(self, name: str) -> Offer | None:
         """The model called ``name``, by its own name first, then by alias."""
@@ -62,7 +62,7 @@ _cached: tuple[float, Fleet] | None = None
 
 
 def live_fleet() -> Fleet:
-    """What live workers offer; at most a second old, since every request asks."""
+    """The live workers and their models, cached for a second, since every request needs them."""
     global _cached
     with _lock:
         if _cached is not None and time.monotonic() - _cached[0] < CACHE_SECONDS:
@@ -74,7 +74,7 @@ def live_fleet() -> Fleet:
 
 
 def forget_fleet() -> None:
-    """Ask the database again next time: a model just failed to be found."""
+    """Drop the cached value, so that the next call queries the database."""
     global _cached
     with _lock:
         _cached = None
@@ -97,7 +97,7 @@ def _read_fleet() -> Fleet:
 
 
 def resolve_model(name: str | None) -> Offer:
-    """The model a request means: its name or an alias; the server's default when it names none.
+    """The model that a request names, by its name or an alias; the server's default when it names none.
 
     Raises :class:`ModelNotFound`, or :class:`Overloaded` when the model is known but no live worker has it.
     """
@@ -121,7 +121,7 @@ def resolve_model(name: str | None) -> Offer:
 
 
 def list_models() -> list[Model]:
-    """The catalogue: every name that a request may use. Models come first, each followed by its aliases."""
+    """The catalogue: every name that a request may use, each model followed by its aliases."""
     return [_model(name, offer) for offer in live_fleet().offers for name in (offer.name, *offer.aliases)]
 
 

@@ -1,4 +1,4 @@
-"""Stored responses, always those that the caller may see."""
+"""Stored responses, restricted to those that the caller may see."""
 
 from typing import cast
 
@@ -19,7 +19,7 @@ from .history import output_items
 def find_response(
     caller: Caller, response_id: str, *, param: str | None = None, with_turn: bool = False
 ) -> Response | None:
-    """The response that a caller addresses by this id, running ones included; ``None`` also for what is no id.
+    """The caller's response with this id, running ones included; ``None`` also for an invalid id.
 
     Raises a 400 where storing is turned off.
     """
@@ -37,7 +37,7 @@ def find_response(
 
 
 def get_response(*, caller: Caller, response_id: str) -> Response:
-    """A stored response, or a background job in any state. A foreground response is not there before it ends."""
+    """A stored response, or a background job in any state. Raises a 404, also for an active foreground response."""
     row = find_response(caller, response_id)
     if row is None or (row.is_active and not row.background):
         raise NotFound.response(response_id)
@@ -61,18 +61,18 @@ def get_previous(*, caller: Caller, response_id: str) -> Response:
 
 
 def in_progress(row: Response, *, param: str | None = None) -> ResponseInProgress:
-    """The refusal to touch a response that has not ended. One in the foreground is never told to wait in a queue."""
+    """The error for an operation on an active response. It calls a foreground response in progress even if queued."""
     status = row.status if row.background else Status.IN_PROGRESS.value
     return ResponseInProgress.for_status(row.public_id, status, background=row.background, param=param)
 
 
 def ended_response(public_id: str) -> objects.Response | None:
-    """The object of a response that has ended and is stored, for the reader that asked for it; else ``None``."""
+    """The object of a stored response, for its reader, whose right to read it was checked; ``None`` without one."""
     row = Response.objects.filter(public_id=public_id).exclude(status__in=ACTIVE).first()
     return None if row is None else wire_response(row)
 
 
 def wire_response(row: Response) -> objects.Response:
-    """The response object as clients see it; of one that runs, without what it has generated so far."""
+    """The response object as clients see it; an active one has no output yet."""
     body = row.body_dict()
     return {**body, "status": cast("ResponseStatus", row.status), "output": output_items(row.turn_id)}

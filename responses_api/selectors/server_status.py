@@ -1,4 +1,4 @@
-"""What the server does, over all its processes: figures of `/v1/status` and `/metrics`. Nobody's name is in them."""
+"""Figures of `/v1/status` and `/metrics`, over all processes of the server. They name no project, key or content."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from django.utils import timezone
 from responses_api.models import Counter, Process, Response
 from responses_api.models.store.response import ACTIVE
 
-from .kept_events import kept_events
 from .models import Offer, live_fleet
 from .store_totals import get_store_totals
+from .stored_events import stored_events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class WorkerStatus:
     slots: int
     running: int
     background_running: int
-    """Of these, background jobs."""
+    """The background jobs among the running ones."""
     waiting: int
     started_at: datetime
     heartbeat_at: datetime
@@ -34,24 +34,24 @@ class WorkerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """The server in sum. ``counts`` maps series (`counting.py`) to what all processes have counted."""
+    """Totals over the server's processes. ``counts`` maps series (`counting.py`) to their counts."""
 
     uptime_seconds: int
     running: int
     waiting: int
     background_running: int
-    """Of those that run, background jobs."""
+    """The background jobs among the running requests."""
     background_waiting: int
-    """Likewise of those that wait."""
+    """The background jobs among the waiting requests."""
     events: int
-    """Events of background jobs that are kept."""
+    """Stored events of background jobs."""
     event_bytes: int
     readers: int
-    """Clients that wait for a response or stream one, by the web processes' last heartbeats."""
+    """Clients that wait for a response or stream one, by the last heartbeats of the web processes."""
     workers: tuple[WorkerStatus, ...]
     web_processes: int
     assembly_bytes: int
-    """Bytes of histories that all processes read at the moment, by their last heartbeats."""
+    """Bytes of histories that all processes are reading, by their last heartbeats."""
     offers: tuple[Offer, ...]
     store_entries: int
     store_bytes: int
@@ -59,16 +59,16 @@ class ServerStatus:
 
 
 def server_status() -> ServerStatus:
-    """The figures as of now: what runs and waits comes from the jobs' rows, which know before the next heartbeat."""
+    """The current figures. Running and waiting requests come from the rows, which are newer than the heartbeats."""
     live = Process.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS))
     workers = live_workers()
     entries, size = store_size()
-    events, event_bytes = kept_events()
+    events, event_bytes = stored_events()
     is_background = Q(background=True)
     active = Response.objects.filter(status__in=ACTIVE).aggregate(
         all=Count("pk"), background=Count("pk", filter=is_background)
     )
-    # A worker that has gone silent runs nothing: what it held waits.
+    # The requests of a worker that is not live count as waiting.
     running = min(active["all"], sum(worker.running for worker in workers))
     background_running = min(active["background"], running, sum(worker.background_running for worker in workers))
     web = live.filter(kind=Process.Kind.WEB).aggregate(processes=Count("pk"), readers=Sum("running"))
@@ -93,43 +93,43 @@ def server_status() -> ServerStatus:
 
 
 def assembly_bytes(live: QuerySet[Process]) -> int:
-    """The bytes of histories being read; a process that is both web and worker says them twice."""
+    """The bytes of histories being read; a process that is both web and worker has two rows with the same figure."""
     by_process = live.order_by().values("host", "pid").annotate(bytes=Max("assembly_bytes"))
     return sum(row["bytes"] for row in by_process)
 
 
 def live_workers() -> tuple[WorkerStatus, ...]:
-    """The workers heard of within a lease. Of what one holds for a model, as much runs as the model has slots, and
-    interactive requests before background jobs.
+    """The workers whose last heartbeat is not older than a lease. Of the requests that a worker owns for a model, as
+    many count as running as the model has slots, interactive requests before background jobs.
     """
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
-    held = held_by_workers()
-    found = []
+    owned = owned_by_workers()
+    workers = []
     for process in Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).order_by("started_at"):
         names = tuple(offer["name"] for offer in process.offers)
-        mine = held.get(process.pk, [])
+        requests = owned.get(process.pk, [])
         slots = process.slots // max(1, len(names))
-        running = sum(min(interactive + background, slots) for interactive, background in mine)
-        found.append(
+        running = sum(min(interactive + background, slots) for interactive, background in requests)
+        workers.append(
             WorkerStatus(
                 host=process.host,
                 pid=process.pid,
                 models=names,
                 slots=process.slots,
                 running=running,
-                background_running=running - sum(min(interactive, slots) for interactive, _ in mine),
-                waiting=sum(map(sum, mine)) - running,
+                background_running=running - sum(min(interactive, slots) for interactive, _ in requests),
+                waiting=sum(map(sum, requests)) - running,
                 started_at=process.started_at,
                 heartbeat_at=process.heartbeat_at,
             )
         )
-    return tuple(found)
+    return tuple(workers)
 
 
-def held_by_workers() -> dict[str, list[tuple[int, int]]]:
-    """What each worker holds: for each model, the number of interactive requests and of background jobs."""
+def owned_by_workers() -> dict[str, list[tuple[int, int]]]:
+    """For each worker, and each model of it, the numbers of interactive requests and of background jobs."""
     is_background = Q(background=True)
-    found: dict[str, list[tuple[int, int]]] = {}
+    owned: dict[str, list[tuple[int, int]]] = {}
     for worker, interactive, background in (
         Response.objects.filter(status__in=ACTIVE)
         .exclude(worker="")
@@ -138,12 +138,12 @@ def held_by_workers() -> dict[str, list[tuple[int, int]]]:
         .annotate(interactive=Count("pk", filter=~is_background), jobs=Count("pk", filter=is_background))
         .values_list("worker", "interactive", "jobs")
     ):
-        found.setdefault(worker, []).append((interactive, background))
-    return found
+        owned.setdefault(worker, []).append((interactive, background))
+    return owned
 
 
 def store_size() -> tuple[int, int]:
-    """How many ended responses are stored, and all bytes: of responses, also running ones, of items, conversations."""
+    """The number of stored responses, and the bytes of all responses, active ones included, items and conversations."""
     totals = get_store_totals()
     running = Response.objects.filter(status__in=ACTIVE).aggregate(size=Sum("size"))["size"] or 0
     return totals.responses, totals.response_bytes + totals.conversation_bytes + running

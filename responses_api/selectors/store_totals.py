@@ -1,4 +1,4 @@
-"""How much is stored, from the changes that services have recorded."""
+"""The size of the store, by the changes that services have recorded."""
 
 from dataclasses import dataclass
 
@@ -13,10 +13,10 @@ SUM = """
 
 @dataclass(frozen=True, slots=True)
 class StoreTotals:
-    """What the store holds of all projects or of one. Running jobs are not part of it."""
+    """Number and bytes of stored entries, of all projects or of one. Active jobs are not included."""
 
     changes: int
-    """How many rows say so: many want adding up."""
+    """The number of rows that were summed: when there are many, they should be added up."""
     responses: int
     response_bytes: int
     conversations: int
@@ -24,7 +24,7 @@ class StoreTotals:
 
 
 def get_store_totals(project_id: int | None = None) -> StoreTotals:
-    """The totals of a project; of all when none is named."""
+    """The totals of a project; of all projects without ``project_id``."""
     with connection.cursor() as cursor:
         if project_id is None:
             cursor.execute(SUM.format(where=""))

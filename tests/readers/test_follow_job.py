@@ -12,7 +12,7 @@ from responses_api.bus.messages import JobEvents
 from responses_api.models import EventBatch, Response
 from responses_api.readers.follow_job import JobReader, reading
 from responses_api.readers.reader import ReadingStopped
-from responses_api.selectors.jobs import Standing
+from responses_api.selectors.jobs import JobState
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.end_job import tell_readers
 from responses_api.services.jobs.event_log import LogCursor, all_batches
@@ -94,7 +94,7 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
                     late.append(message)
                 if choose.random() < 0.3 and late:
                     bus.publish(bus.response_group(row.public_id), choose.choice(late))
-            reader.observe(Standing.ALIVE)
+            reader.observe(JobState.ALIVE)
     assert seen == list(range(first, len(worker.events)))
 
 
@@ -108,7 +108,7 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
         batches = reader.batches(keepalive=0.05)
         assert len(await anext(batches)) == 2
         await sync_to_async(worker.keep)(10)
-        reader.observe(Standing.ALIVE)
+        reader.observe(JobState.ALIVE)
         while not (events := await anext(batches)):
             pass
         ((kind, text),) = events
@@ -127,7 +127,7 @@ async def test_a_reader_whose_job_is_removed_is_told_that_it_failed() -> None:
         assert len(await anext(batches)) == 2
         await sync_to_async(EventBatch.objects.all().delete)()
         await sync_to_async(row.delete)()
-        reader.observe(Standing.EXPIRED)
+        reader.observe(JobState.EXPIRED)
         while not (events := await anext(batches)):
             pass
     assert [kind for kind, _ in events] == ["error", "response.failed"]
@@ -169,7 +169,7 @@ async def test_a_job_whose_log_goes_while_it_is_read_ends_as_it_did(status: str)
         seen = list(await anext(batches))
         await Response.objects.filter(pk=row.pk).aupdate(status=status)
         await EventBatch.objects.filter(response=row).adelete()
-        reader.observe(Standing.ENDED)
+        reader.observe(JobState.ENDED)
         last = [event async for events in batches for event in events]
     (end,) = [orjson.loads(text) for _, text in last]
     assert end["sequence_number"] == len(seen)

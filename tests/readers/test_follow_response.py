@@ -21,7 +21,7 @@ from responses_api.readers import follow_response
 from responses_api.readers.answer_create import running_response
 from responses_api.readers.follow_response import Follower, follow
 from responses_api.readers.request_body import RequestBody
-from responses_api.selectors.jobs import Standing
+from responses_api.selectors.jobs import JobState
 from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
 from tests.turns import Conversationalist
@@ -34,8 +34,8 @@ async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, st
     """The object as it was stored; an error when nothing was."""
     someone = await sync_to_async(Conversationalist.make)()
     follower = await follow(await sync_to_async(someone.turn)("hello", store=stored))
-    follower.observe(Standing.ENDED)
-    follower.observe(Standing.ENDED)
+    follower.observe(JobState.ENDED)
+    follower.observe(JobState.ENDED)
     if stored:
         assert (await follower.result())["output"][0]["content"][0]["text"] == "ok"
         assert follower.ended

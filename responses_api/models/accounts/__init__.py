@@ -1,1 +1,1 @@
-"""Who may use the server."""
+"""Users, projects and API keys."""

@@ -1,4 +1,4 @@
-"""API keys: high-entropy secrets of which only a prefix and a digest are kept."""
+"""API keys: high-entropy secrets of which only a prefix and a digest are stored."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -9,10 +9,10 @@ from django.utils import timezone
 
 
 class ApiKey(models.Model):
-    """A key of a project. The secret is shown once, when it is made.
+    """A key of a project. The secret is shown once, when the key is created.
 
-    A random secret of 256 bits needs no slow password hash: SHA-256 can't be reversed by guessing, and a slow hash
-    would cost every request a fifth of a second.
+    A random secret of 256 bits needs no slow password hash: it can't be guessed from its SHA-256, and a slow hash would
+    cost every request a fifth of a second.
     """
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="keys")
@@ -35,6 +35,6 @@ class ApiKey(models.Model):
         return f"{self.name} ({self.prefix}…)"
 
     def is_usable(self, now: datetime | None = None) -> bool:
-        """Whether the key opens anything: neither revoked nor expired."""
+        """Whether the key is valid: neither revoked nor expired."""
         now = now or timezone.now()
         return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)

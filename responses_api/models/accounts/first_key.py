@@ -1,13 +1,13 @@
-"""That a key was ever made."""
+"""Whether an API key was ever created."""
 
 from django.db import models
 
 
 class FirstKey(models.Model):
-    """One row once a key was made, whatever becomes of the key: from then on, every request needs one.
+    """Has one row once a key was created, even if the key is deleted: from then on, every request needs a key.
 
-    A trigger of the database writes it with the first row of the keys' table, in the same transaction, so that no way
-    of making a key goes past it. Nothing removes it.
+    A database trigger writes it with the first row of the table of keys, in the same transaction, however the key is
+    created. Nothing removes it.
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1, editable=False)

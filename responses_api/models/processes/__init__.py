@@ -1,1 +1,1 @@
-"""The server's processes, and what they share."""
+"""The server's processes, and the data that they share."""

@@ -1,4 +1,4 @@
-"""Work of the whole deployment that one process at a time does."""
+"""Chores: work for the whole deployment that one process at a time does."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Chore(models.Model):
-    """A piece of such work, and the lease of the process that does it. Its times are by the database's clock."""
+    """A chore, and the lease of the process that does it. Times are by the database's clock."""
 
     name = models.CharField(primary_key=True, max_length=40)
     holder = models.CharField(max_length=64, blank=True, help_text="The process that does it now, or did it last.")

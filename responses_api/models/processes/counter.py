@@ -1,4 +1,4 @@
-"""Counts of all processes, living and ended, in sum."""
+"""Sums of the counts of all processes, including those that have ended."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Counter(models.Model):
-    """A number that only grows. It carries no project, no key and no content, and outlives what it counted."""
+    """A number that only increases. It names no project, key or content, and outlives the rows that it counts."""
 
     name = models.CharField(primary_key=True, max_length=200, help_text="As Prometheus names the series.")
     value = models.FloatField(help_text="Whole up to 2^53; sums of seconds have fractions.")

@@ -1,4 +1,4 @@
-"""What the server's processes say of themselves, so that others can find and outlive them."""
+"""Rows of the server's processes, by which others find them and notice when they die."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class Process(models.Model):
-    """A running web or worker process. Its times are by the database's clock."""
+    """A running web or worker process. Times are by the database's clock."""
 
     class Kind(models.TextChoices):
         WEB = "web"
@@ -35,7 +35,7 @@ class Process(models.Model):
 
 
 class ServedModel(models.Model):
-    """A model that some worker has offered. Kept when the worker is gone."""
+    """A model that a worker has served. The row stays after the worker has ended."""
 
     name = models.CharField(max_length=200, unique=True)
     aliases = models.JSONField(default=list)

@@ -1,4 +1,4 @@
-"""Which secret this database's blobs are sealed with."""
+"""The secret that this database's blobs are sealed with."""
 
 from django.db import models
 

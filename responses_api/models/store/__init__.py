@@ -1,1 +1,1 @@
-"""Responses, conversations, and what they are made of."""
+"""Responses and conversations, their turns and items."""

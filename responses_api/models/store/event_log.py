@@ -1,4 +1,4 @@
-"""What a background job leaves while it runs: its events for readers, and what another worker needs to go on."""
+"""The data of a running background job: its events for readers, and the state with which another worker resumes it."""
 
 from typing import ClassVar
 
@@ -6,10 +6,10 @@ from django.db import models
 
 
 class EventBatch(models.Model):
-    """One flush of a job's event log. A job's batches, in the order of ``number``, are its stream without a gap.
+    """One flush of a job's event log. A job's batches, in the order of ``number``, are its complete stream.
 
-    Whoever deletes a job's row deletes them first: a cascade would make each deletion of a foreground response two
-    steps, between which it may have become another's.
+    They are deleted explicitly before a job's row: a cascade would make each deletion of a foreground response two
+    steps, between which another process may claim it.
     """
 
     response = models.ForeignKey("Response", on_delete=models.DO_NOTHING, related_name="event_batches", db_index=False)
@@ -33,7 +33,7 @@ class EventBatch(models.Model):
 
 
 class Checkpoint(models.Model):
-    """How a running job was prepared: with its batches, all that it takes to go on with it."""
+    """How a running job was prepared. With its batches, this is all that another worker needs to resume it."""
 
     response = models.OneToOneField("Response", on_delete=models.DO_NOTHING, related_name="checkpoint")
     digest = models.CharField(max_length=80, help_text="The model's: only the same one can go on.")

@@ -1,4 +1,4 @@
-"""Items: immutable pieces of a conversation, as they went over the wire."""
+"""Items: immutable parts of a conversation, in wire form."""
 
 from typing import Any, ClassVar
 
@@ -10,10 +10,10 @@ from responses_api.protocol.json.reader import read_stored
 
 
 class Item(models.Model):
-    """One message (later: call, output, reasoning…) as sent or generated.
+    """One message, call, output or reasoning item, as sent or generated.
 
-    ``wire_id`` is what clients see. Clients make some of them, so it is unique neither in the store nor in a project.
-    ``payload`` is the whole item as JSON text, its id included, and never changes.
+    ``wire_id`` is the id that clients see. Clients choose some of them, so it is unique neither in the store nor in a
+    project. ``payload`` is the whole item as JSON text, its id included, and never changes.
     """
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")

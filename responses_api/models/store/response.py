@@ -27,9 +27,9 @@ ACTIVE = (Status.QUEUED, Status.IN_PROGRESS)
 class Response(models.Model):
     """One generation, from its admission on.
 
-    While it runs, ``request`` holds the accepted request and the lease columns say which worker has it: ``worker`` is
-    empty while nobody does, ``attempt`` counts the claims, and every write of a worker is conditional on both
-    (fencing). Once it has ended, ``turn`` holds its items and ``body`` the response object without its output.
+    While it is active, ``request`` is the accepted request, and the lease columns name the worker that owns it:
+    ``worker`` is empty while none does, ``attempt`` counts the claims, and every write of a worker is conditional on
+    both (fencing). Once it has ended, ``turn`` has its items, and ``body`` is the response object without its output.
     """
 
     public_id = models.CharField("id", max_length=64, unique=True, editable=False)
@@ -50,7 +50,7 @@ class Response(models.Model):
     )
     conversation = models.ForeignKey(
         "Conversation",
-        # Deleting a conversation touches no response: locking many rows would meet the workers, who do so too.
+        # Deleting a conversation updates no response: locking many rows could deadlock with workers, which do so too.
         on_delete=models.DO_NOTHING,
         db_constraint=False,
         null=True,
@@ -94,15 +94,15 @@ class Response(models.Model):
     class Meta:
         ordering: ClassVar = ["-pk"]
         indexes: ClassVar = [
-            # Whole ones: SQLite can't use an index over part of the rows when the part is named by parameters.
+            # Not partial: SQLite can't use a partial index when the query's condition has parameters.
             models.Index(fields=["status", "priority", "id"], name="response_status"),
-            # All that admission counts, so that it reads no row.
+            # Covers the counts of admission, which then read no rows.
             models.Index(fields=["status", "priority", "key", "size"], name="response_active"),
             models.Index(fields=["worker"], name="response_worker"),
             models.Index(fields=["created_at"], name="response_created"),
             models.Index(fields=["expires_at"], name="response_expiry", condition=Q(expires_at__isnull=False)),
             models.Index(fields=["project", "-id"], name="response_project"),
-            # In the order in which they are evicted, of all projects and of one.
+            # The order of eviction, of all projects and of one.
             models.Index(fields=["used_at", "id"], name="response_used"),
             models.Index(fields=["project", "used_at", "id"], name="response_project_used"),
         ]

@@ -1,4 +1,4 @@
-"""What is in the store, as a sum: counted where rows come and go, so that nobody has to scan them."""
+"""The size of the store as a sum of recorded changes, so that no table has to be scanned for it."""
 
 from typing import ClassVar
 
@@ -6,11 +6,11 @@ from django.db import models
 
 
 class StoreChange(models.Model):
-    """What one transaction brought into the store or took out of it; the sum of all rows is what the store holds.
+    """The change of the store's size by one transaction; the sum of all rows is the size of the store.
 
-    Rows, not one total a project, so that those who store at the same time don't wait for each other. The sweep adds
-    them up (`services/store/store_changes.py`). An item counts once: as its conversation's while a conversation has it,
-    else as the responses'.
+    One row per change, not one total per project, so that concurrent transactions don't wait for each other. The sweep
+    adds them up (`services/store/store_changes.py`). An item counts once: as its conversation's while a conversation
+    has it, otherwise as the responses'.
     """
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")

@@ -1,4 +1,4 @@
-"""The tree of turns: history is stored as commits are in git, so a turn writes its own rows only."""
+"""The tree of turns: histories are stored as commits are in git, so that a request writes only its own items."""
 
 from typing import ClassVar
 
@@ -8,7 +8,7 @@ from .item import Item
 
 
 class Turn(models.Model):
-    """What one request added to a history: its input, then its output. Written once, when the request ends."""
+    """The items that one request added to a history: its input, then its output. Written once, when it ends."""
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="+")
     parent = models.ForeignKey("self", on_delete=models.RESTRICT, null=True, blank=True, related_name="children")

@@ -1,4 +1,4 @@
-"""Accounting: what was generated for whom. No content, so it outlives the responses."""
+"""Accounting: the tokens of each key and project, without content, so that it outlives the responses."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from django.db import models
 
 
 class UsageRecord(models.Model):
-    """One ended generation's figures."""
+    """The figures of one ended generation."""
 
     project = models.ForeignKey("Project", on_delete=models.CASCADE, related_name="usage")
     key = models.ForeignKey("ApiKey", on_delete=models.SET_NULL, null=True, blank=True, related_name="usage")

@@ -1,10 +1,10 @@
-"""How much the event logs of background jobs hold."""
+"""The size of the event logs of background jobs."""
 
 from django.db import connection
 
-# The last batch of each log knows how much came before it. Logs are found by leaping along the index from one job to
-# the next, which takes as many steps as there are logs, however long they are.
-KEPT = """
+# The last batch of each log has the totals of the log. Logs are found by a skip scan of the index, which takes one step
+# per log, whatever its length.
+STORED = """
     WITH RECURSIVE log(response_id) AS (
         SELECT MIN(response_id) FROM responses_api_eventbatch
         UNION ALL
@@ -19,9 +19,9 @@ KEPT = """
 """
 
 
-def kept_events() -> tuple[int, int]:
-    """How many events are kept, and their bytes: of running jobs, and of those that ended not long ago."""
+def stored_events() -> tuple[int, int]:
+    """The number of stored events and their bytes: of running jobs, and of those whose log has not expired."""
     with connection.cursor() as cursor:
-        cursor.execute(KEPT)
+        cursor.execute(STORED)
         events, size = cursor.fetchone()
     return int(events), int(size)
