@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help install serve team key admin test check layers bench soak faults hostile lock clean format
+.PHONY: help install serve team key admin test coverage check layers bench soak faults hostile lock clean format
 .DELETE_ON_ERROR:
 
 MLX ?= $(if $(filter Darwin,$(shell uname -s)),metal,cpu)
@@ -12,6 +12,7 @@ WORKERS ?= 2
 SOAK_SECONDS ?= 600
 SOAK_TURNS ?= 2000
 PROCESSES ?= 2
+PURE := responses_api/protocol/*,responses_api/streaming/*,inference/dialects/*
 JOBS ?= 200
 HOSTILE_SECONDS ?= 3600
 
@@ -42,6 +43,11 @@ admin: $(SERVER) ## Make the first administrator
 
 test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
 	@exec $(RUN) -m pytest -n $(PROCESSES) $(ARGS)
+
+coverage: $(DEVELOPMENT) ## See that the tests of the pure packages reach every line of them
+	@CI=true $(RUN) -m coverage run -m pytest -q -n $(PROCESSES) tests/protocol tests/streaming tests/inference/dialects
+	@$(RUN) -m coverage combine -q
+	$(RUN) -m coverage report --include '$(PURE)' --fail-under 100
 
 check: $(DEVELOPMENT) ## Format, lint, types, import contracts, sizes, migrations, deployment, documents in sync
 	$(VENV)/bin/ruff format --check .
@@ -81,7 +87,7 @@ lock: $(DEVELOPMENT) ## Lock requirements/*.in anew (UPGRADE=1 takes newer versi
 	$(LOCK) -c requirements/dev.txt requirements/clients.in -o requirements/clients.txt
 
 clean: ## Remove the environment and caches; the data directory stays
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment: a stamp is written only when the step before it succeeded --------------------------------------

@@ -6,6 +6,7 @@ from responses_api.errors import ApiError
 from responses_api.protocol.items.compaction import expand, is_summary, summary_item
 from responses_api.protocol.items.history import sent_ids
 from responses_api.protocol.items.input import parse_item
+from responses_api.protocol.json.values import check_wire_value
 from responses_api.protocol.objects.compaction import initial_compaction
 from responses_api.protocol.objects.conversation import conversation_object, deleted_conversation
 from responses_api.protocol.objects.usage import input_tokens
@@ -96,3 +97,8 @@ def test_routes_of_items_take_an_include() -> None:
     assert parse_item_query([]).include == ()
     with pytest.raises(ApiError):
         parse_item_query([("limit", "1")])
+
+
+def test_a_name_that_is_no_string_is_no_json() -> None:
+    with pytest.raises(ApiError, match="names in JSON are strings"):
+        check_wire_value({"a": {1: "b"}})

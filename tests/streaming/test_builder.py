@@ -90,3 +90,10 @@ def test_misuse_is_an_error_of_the_caller() -> None:
         builder.text("too late")
     with pytest.raises(RuntimeError):
         builder.finish("completed")
+
+
+def test_an_end_is_replaced_only_when_there_is_one() -> None:
+    builder = ResponseBuilder(base())
+    builder.start()
+    with pytest.raises(RuntimeError, match="not ended"):
+        builder.fail_instead({"code": "server_error", "message": "Too large."})

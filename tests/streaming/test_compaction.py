@@ -2,10 +2,11 @@
 
 import pytest
 
+from responses_api.protocol.objects import ResponseError
 from responses_api.streaming.compaction import CompactionBuilder
 
 BASE = {"id": "cmp_1", "output": ["kept"]}
-ERROR = {"code": "server_error", "message": "It broke."}
+ERROR: ResponseError = {"code": "server_error", "message": "It broke."}
 
 
 def test_its_answer_comes_with_the_usage() -> None:

@@ -1,7 +1,12 @@
 """Log-probabilities go to the text that their tokens spell."""
 
-from inference.types import TokenLogprob
+from inference.calls import Thinking
+from inference.dialects import DIALECTS
+from inference.types import Chunk, TokenLogprob
+from responses_api.streaming import ResponseBuilder
+from responses_api.streaming.answer import Answer
 from responses_api.streaming.logprobs import LogprobAligner
+from tests.streaming.test_builder_properties import base
 
 
 def aligner(*tokens: bytes) -> LogprobAligner:
@@ -45,3 +50,20 @@ def test_a_character_of_several_tokens_has_all_of_them() -> None:
 
 def test_a_part_whose_bytes_have_not_come_has_no_entries() -> None:
     assert aligner(b"ab").take([(0, 5)]) == []
+
+
+def test_an_answer_s_text_has_them_and_its_thinking_is_counted() -> None:
+    """Thinking has none: it is no message's text."""
+    parser = DIALECTS["hermes"].new_parser((), Thinking())
+    answer = Answer(ResponseBuilder(base()), parser=parser, logprobs=True)
+    answer.open()
+    events = answer.add_compaction("blob", tokens=None)
+    pieces = ["<think>", "Hm", "</think>", "Ye", "s"]
+    for number, text in enumerate(pieces):
+        entry = TokenLogprob(token=text.encode(), logprob=-float(number), top=())
+        events += answer.feed([Chunk(request_id="", text=text, tokens=(number,), logprobs=(entry,))])
+    events += answer.flush()
+    deltas = [event for event in events if event["type"] == "response.output_text.delta"]
+    assert [spelled(event["logprobs"]) for event in deltas] == [[("Ye", -3.0)], [("s", -4.0)]]
+    assert answer.snapshot()["output"][0]["type"] == "compaction"
+    assert answer.tokens == [0, 1, 2, 3, 4]

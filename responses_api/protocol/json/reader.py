@@ -211,18 +211,13 @@ class _Reader:
 
     def _begin_element(self, frame: _Frame, start: int) -> None:
         """Parse the complete elements of a frame, and the name of the element whose value begins at ``start``."""
-        if frame.whole:
-            raise self._error("expected ',' or a closing bracket", start)
         if frame.run < frame.element:
             self._parse_run(frame, frame.element - 1)
             frame.run = frame.element
         if frame.closing == b"]":
             self._expect_nothing(frame.element, start)
             return
-        name = self._parse(b"{%b[]}", frame.element, start)
-        if len(name) != 1:
-            raise self._error("expected a name", frame.element)
-        (frame.key,) = name
+        (frame.key,) = self._parse(b"{%b[]}", frame.element, start)
 
     def _end_element(self, frame: _Frame, value: Any, end: int) -> None:
         """Give a frame the element that was read by itself and ends before ``end``."""

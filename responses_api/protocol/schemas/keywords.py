@@ -133,14 +133,19 @@ def _value_errors(node: dict[str, Any], place: Path) -> Iterator[tuple[Path, str
     if "const" in node:
         entries.append(((*place, "const"), node["const"]))
     for where, value in entries:
-        waiting = [value]
-        while waiting:
-            inner = waiting.pop()
-            if isinstance(inner, dict | list):
-                waiting += inner.values() if isinstance(inner, dict) else inner
-            elif not _is_exact(inner):
-                yield where, _inexact("use a string for an id")
-                break
+        if not all(map(_is_exact, _scalars(value))):
+            yield where, _inexact("use a string for an id")
+
+
+def _scalars(value: object) -> Iterator[object]:
+    """What a constant is made of, but for its arrays and objects."""
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, dict | list):
+            waiting += inner.values() if isinstance(inner, dict) else inner
+        else:
+            yield inner
 
 
 def _is_exact(value: object) -> bool:

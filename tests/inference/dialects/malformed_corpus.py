@@ -6,6 +6,9 @@ from .parameter_corpus import dsml, invoke
 from .transcripts import case, cut
 
 MALFORMED = [
+    case("deepseek-dsml", "a marker in a sentence", f"Use {dsml().splitlines()[0]} here", Text("Use  here")),
+    case("gemma", "a marker in a sentence", "Use <|tool_call> here", Text("Use  here")),
+    case("gemma", "nothing after the name", "<|tool_call>call:now<tool_call|>b", Text("b")),
     case("kimi", "a marker in a sentence", "Use <|tool_calls_section_begin|> here", Text("Use  here")),
     case("pythonic", "a marker in a sentence", "Use <|tool_call_start|> here", Text("Use  here")),
     case("pythonic", "an argument twice", "[now(a=1, a=2)]", *cut("now", '{"a": 1')),

@@ -140,6 +140,18 @@ def test_gemma_has_the_outputs_in_the_message_of_the_calls() -> None:
     ]
 
 
+def test_function_gemma_has_an_output_beside_its_tools_name() -> None:
+    message = DIALECTS["function-gemma"].template_messages(HISTORY)[3]
+    assert message["content"] == {"name": "get_weather", "response": {"result": "20 C"}}
+
+
+def test_markers_are_those_of_calls_and_of_thinking() -> None:
+    """The engine emits them as text."""
+    plain = DIALECTS["kimi"].markers
+    assert {"<|tool_call_begin|>", "<|tool_call_end|>", "<|tool_call_argument_begin|>"} <= plain
+    assert replace(DIALECTS["kimi"], thinking=Thinking()).markers == plain | {"<think>", "</think>"}
+
+
 def test_reasoning_goes_where_the_template_has_a_place_for_it() -> None:
     style = MessageStyle(reasoning_key="reasoning_content")
     keyed = replace(DIALECTS["hermes"], thinking=Thinking(), style=style)
@@ -180,6 +192,12 @@ class TestOwnTemplate:
         assert messages[3]["content"] == (
             "<tool_response>\n20 C\n</tool_response>\n<tool_response>\nclosed\n</tool_response>"
         )
+
+    def test_reasoning_is_text_between_its_markers(self) -> None:
+        thinks = replace(OWN_TEMPLATE, thinking=Thinking())
+        shown = thinks.template_messages(HISTORY, show_reasoning=True)[2]["content"]
+        assert shown.startswith("<think>\nHm.\n</think>\n\nI look.")
+        assert thinks.template_messages(HISTORY)[2]["content"].startswith("I look.")
 
     def test_without_tools_nothing_is_added(self) -> None:
         assert OWN_TEMPLATE.template_messages([says("user", "a")]) == [{"role": "user", "content": "a"}]

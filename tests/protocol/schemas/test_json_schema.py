@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from inference.constraints.matching import Vocabulary, byte_tokenizer
 from inference.types import Constraint
 from responses_api.errors import InvalidValue
+from responses_api.protocol.schemas import check, finite
 from responses_api.protocol.schemas.answers import ValidationLimits, answer_error
-from responses_api.protocol.schemas.check import SchemaLimits, check_schema
+from responses_api.protocol.schemas.check import SchemaLimits, check_schema, enforceable_part
 from responses_api.protocol.schemas.decoder import are_distinct, enforceable, without_patterns
 from tests.schemas import schemas
 
@@ -299,6 +300,11 @@ def test_a_minimum_that_the_decoder_cannot_hold_is_refused() -> None:
     assert fault(within({"type": "string", "minLength": 10_001})) == "properties.x.minLength"
 
 
+def test_schemas_that_are_booleans_stay() -> None:
+    schema = {"type": "array", "items": True, "prefixItems": [False]}
+    assert enforceable(schema) == schema
+
+
 def test_a_schema_with_all_of_is_not_closed() -> None:
     """Closing one part would refuse the properties of another."""
     schema = {"allOf": [{"type": "object", "properties": {"a": {"type": "null"}}}, {"type": "object"}]}
@@ -326,3 +332,41 @@ def test_a_number_within_a_constant_is_exact_too() -> None:
 def test_a_reference_that_is_no_pointer_leads_nowhere() -> None:
     for reference in ("https://example.com/schema", "other.json#/a", "#nowhere"):
         assert fault({"$ref": reference}) == "$ref"
+    assert enforceable({"$ref": "other.json#/a"})["$ref"] == "other.json#/a"
+
+
+def test_only_numbers_are_multiples() -> None:
+    assert answer_error('"x"', {"multipleOf": 2}, limits=ANSWER) == ""
+    assert answer_error("3", {"multipleOf": 2}, limits=ANSWER) == "it violates `multipleOf`"
+
+
+def test_what_must_be_longer_than_it_may_be_has_no_value() -> None:
+    assert not finite.is_finite({"type": "array", "minItems": 2, "maxItems": 1})
+    assert finite.is_finite({"type": "array", "minItems": 1, "maxItems": 1})
+    assert not finite.is_finite({"type": "object", "required": ["a", "b"], "maxProperties": 1})
+    assert finite.is_finite({"type": "object", "required": ["a"], "maxProperties": 1})
+
+
+@pytest.mark.parametrize(
+    ("module", "bound", "value"),
+    [(check, "_DROPPING_SECONDS", -1.0), (check, "_MOST_DROPPED", 0), (check, "_FEW_TRIALS", 1)],
+)
+def test_what_takes_too_long_to_find_is_not_enforced_at_all(
+    module: Any, bound: str, value: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without the bound the keyword at fault is dropped, and the rest enforced."""
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "null"}, "x": {"oneOf": [{"minimum": 0}, {"minimum": 1}]}},
+        "title": bound,
+    }
+    assert enforceable_part({**schema, "description": "found"}) is not None
+    monkeypatch.setattr(module, bound, value)
+    assert enforceable_part(schema) is None
+
+
+def test_a_schema_that_takes_too_long_to_judge_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
+    assert not finite.is_finite(endless)
+    monkeypatch.setattr(finite, "_MOST_VISITS", -1)
+    assert finite.is_finite(endless)
