@@ -41,11 +41,11 @@ key: $(SERVER) ## Make an API key: NAME= PROJECT=; the last line is the key
 admin: $(SERVER) ## Make the first administrator
 	@exec $(RUN) manage.py admin
 
-test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
-	@exec $(RUN) -m pytest -n $(PROCESSES) $(ARGS)
+test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, SEED= shuffles, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
+	@exec $(RUN) -m pytest -n $(PROCESSES) $(if $(SEED),--randomly-seed $(SEED),-p no:randomly) $(ARGS)
 
 coverage: $(DEVELOPMENT) ## See that the tests of the pure packages reach every line of them
-	@CI=true $(RUN) -m coverage run -m pytest -q -n $(PROCESSES) tests/protocol tests/streaming tests/inference/dialects
+	@CI=true $(RUN) -m coverage run -m pytest -q -n $(PROCESSES) --randomly-seed 1 tests/protocol tests/streaming tests/inference/dialects
 	@$(RUN) -m coverage combine -q
 	$(RUN) -m coverage report --include '$(PURE)' --fail-under 100
 
