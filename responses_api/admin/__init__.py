@@ -1,4 +1,4 @@
-"""The admin: who may use the server, what it keeps, and what its processes do.
+"""The admin: users and keys, stored data, and the server's processes.
 
 Imported once Django's apps are ready; importing it registers everything with :data:`.site.site`.
 """

@@ -1,4 +1,4 @@
-"""The figures that the admin opens with: a fixed, small number of indexed queries."""
+"""The figures of the admin's first page, by a small, fixed number of indexed queries."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,7 +18,7 @@ LATEST = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """What the server does now, and has done since midnight UTC."""
+    """The server's current load, and its usage since midnight UTC."""
 
     responses: int
     input_tokens: int
@@ -31,23 +31,23 @@ class Overview:
 
     @property
     def tokens(self) -> int:
-        """Tokens read and written today."""
+        """Input and output tokens of today."""
         return self.input_tokens + self.output_tokens
 
 
-def recently_heard() -> Q:
-    """Processes that have been heard of within a lease, by the database's clock."""
+def is_live() -> Q:
+    """The condition of live processes: their last heartbeat is not older than a lease, by the database's clock."""
     return Q(heartbeat_at__gt=Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS))
 
 
 def with_liveness(processes: QuerySet[Process]) -> QuerySet[Process]:
-    """The processes, each with ``live``: whether it has been heard of lately."""
-    live = Case(When(recently_heard(), then=Value(True)), default=Value(False), output_field=BooleanField())
+    """The processes, each with ``live``: whether it is live."""
+    live = Case(When(is_live(), then=Value(True)), default=Value(False), output_field=BooleanField())
     return processes.annotate(live=live)
 
 
 def get_overview() -> Overview:
-    """The figures, by three queries beside what :func:`live_fleet` asks."""
+    """The figures, by three queries besides those of :func:`live_fleet`."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     usage = UsageRecord.objects.filter(created_at__gte=midnight).aggregate(
         responses=Count("pk"), input=Sum("input_tokens"), output=Sum("output_tokens")
@@ -55,7 +55,7 @@ def get_overview() -> Overview:
     queue = Response.objects.filter(status__in=ACTIVE).aggregate(
         waiting=Count("pk", filter=Q(worker="")), running=Count("pk", filter=~Q(worker=""))
     )
-    processes = Process.objects.filter(recently_heard()).aggregate(
+    processes = Process.objects.filter(is_live()).aggregate(
         workers=Count("pk", filter=Q(kind=Process.Kind.WORKER)), web=Count("pk", filter=Q(kind=Process.Kind.WEB))
     )
     return Overview(
@@ -71,6 +71,6 @@ def get_overview() -> Overview:
 
 
 def latest_responses() -> QuerySet[Response]:
-    """The newest responses, with what a line about each needs."""
+    """The newest responses, with the values that a row of the table shows."""
     rows = Response.objects.select_related("project").defer("request", "body").order_by("-pk")
     return with_opening_words(rows)[:LATEST]

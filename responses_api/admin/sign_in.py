@@ -1,4 +1,4 @@
-"""Signing in to the admin: few guesses for a name, and few passwords that are hashed at once."""
+"""Signing in to the admin: limits the guesses per name, and the passwords that are hashed at once."""
 
 import threading
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ from django.template.response import TemplateResponse
 HASHED_AT_ONCE = 2
 WAITING = 8
 WAIT_SECONDS = 5.0
-"""A hash takes half a second of a core: more at once would take them from those who generate."""
+"""A hash takes half a second of a core: more at once would slow down generation."""
 
 _places = threading.BoundedSemaphore(HASHED_AT_ONCE)
 _queue = threading.BoundedSemaphore(HASHED_AT_ONCE + WAITING)
 
 
 class Busy(Exception):
-    """As many passwords are being hashed as may be."""
+    """Too many passwords are being hashed."""
 
 
 @contextmanager
 def place_to_hash() -> Iterator[None]:
-    """Wait a moment for one of the few places. Raises :class:`Busy` when there is none."""
+    """Take one of the places for hashing, after a wait of a few seconds. Raises :class:`Busy` when none is free."""
     if not _queue.acquire(blocking=False):
         raise Busy
     try:
@@ -40,7 +40,7 @@ def place_to_hash() -> Iterator[None]:
 
 
 class BoundedBackend(ModelBackend):
-    """Django's own, for few at once. Names that are locked out don't come here: the backend before it refuses them."""
+    """Django's backend with a limit on concurrent hashes. Locked-out names are refused by the backend before it."""
 
     def authenticate(self, request: Any, username: Any = None, password: Any = None, **kwargs: Any) -> Any:
         with place_to_hash():
@@ -48,7 +48,7 @@ class BoundedBackend(ModelBackend):
 
 
 def client_address(request: HttpRequest) -> str | None:
-    """Where a sign-in comes from. Behind a proxy it is what the proxy saw: the last address, for others are hearsay."""
+    """The address of a sign-in: behind a proxy the last one in the header, since the client can set the others."""
     if settings.RESPONSES_BEHIND_TLS:
         forwarded = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
         if forwarded:
@@ -72,13 +72,13 @@ def locked_out(request: HttpRequest, *details: Any) -> HttpResponse:
 
 
 def too_busy(request: HttpRequest) -> HttpResponse:
-    """The page when too many sign in at once."""
+    """The page when too many passwords are being hashed."""
     sentence = "Too many people are signing in at this moment. Wait a few seconds, then try again."
     return notice(request, "Try again in a moment", sentence, status=503, retry_after=5)
 
 
 def notice(request: HttpRequest, title: str, sentence: str, *, status: int, retry_after: int) -> HttpResponse:
-    """A page that says one thing."""
+    """A page with a title and one sentence."""
     from .site import site
 
     context = {**site.each_context(request), "title": title, "sentence": sentence, "has_permission": False}

@@ -1,4 +1,4 @@
-"""The admin's frame: its name, how its parts are grouped, and the overview that it opens with."""
+"""The admin site: its name, the groups of its pages, and the overview on its first page."""
 
 from typing import Any
 
@@ -29,31 +29,31 @@ class ResponsesAdminSite(AdminSite):
     empty_value_display = NOTHING
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
-        """Group by what people look for, not by the package that defines it."""
+        """Group the pages by subject, not by the Django app that defines them."""
         apps: list[Any] = super().get_app_list(request, app_label)
         if app_label is not None:
             return apps
         models = {model["object_name"]: model for app in apps for model in app["models"]}
         groups = []
         for name, members in GROUPS:
-            found = [models.pop(member) for member in members if member in models]
-            if found:
+            registered = [models.pop(member) for member in members if member in models]
+            if registered:
                 label = name.lower()
                 url = f"{reverse('admin:index', current_app=self.name)}#{label}"
                 groups.append(
-                    {"name": name, "app_label": label, "app_url": url, "has_module_perms": True, "models": found}
+                    {"name": name, "app_label": label, "app_url": url, "has_module_perms": True, "models": registered}
                 )
         return groups
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Django's page, or one that says that too many sign in at once."""
+        """Django's page, or :func:`too_busy`."""
         try:
             return super().login(request, extra_context)
         except Busy:
             return too_busy(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
-        """The overview. Figures and conversations are shown to those who may see responses."""
+        """The overview. Figures and conversations are shown to users who may see responses."""
         context = dict(extra_context or {})
         if request.user.has_perm("responses_api.view_response"):
             context |= {"overview": get_overview(), "latest": latest_responses()}

@@ -1,4 +1,4 @@
-"""Reading request bodies: after the headers have decided, and within bounds for each, for each caller and in all."""
+"""Reads request bodies, after the headers were checked, within limits per body, per caller and in total."""
 
 import asyncio
 import threading
@@ -20,53 +20,53 @@ STEP_BYTES = 1 << 20
 
 
 class ClientLeft(Exception):
-    """The client closed the connection before its request was whole."""
+    """The client closed the connection before its request was complete."""
 
 
 class Bodies:
-    """The bytes of bodies that this process holds, by who sent them."""
+    """The bytes of bodies that this process has in memory, by their sender."""
 
     def __init__(self) -> None:
-        self._held: Counter[str] = Counter()
+        self._sizes: Counter[str] = Counter()
         self._lock = threading.Lock()
 
     def add(self, owner: str, size: int) -> None:
-        """Count bytes. Raises :class:`RateLimited` or :class:`Overloaded` when they are too many."""
+        """Add bytes. Raises :class:`RateLimited` or :class:`Overloaded` when they are too many."""
         most: int = settings.RESPONSES_BODIES_MAX_BYTES
         most_per_key: int = settings.RESPONSES_BODIES_MAX_BYTES_PER_KEY
         with self._lock:
-            if self._held[owner] + size > most_per_key:
+            if self._sizes[owner] + size > most_per_key:
                 raise RateLimited(
                     f"The request bodies that this key is sending have more than {most_per_key} bytes together "
                     "(RESPONSES_BODIES_MAX_BYTES_PER_KEY). Send them one after another.",
                     retry_after=RETRY_SECONDS,
                 )
-            if self._held.total() + size > most:
+            if self._sizes.total() + size > most:
                 raise Overloaded(
                     f"The server is receiving requests of more than {most} bytes together "
                     "(RESPONSES_BODIES_MAX_BYTES). Try again in a few seconds.",
                     retry_after=RETRY_SECONDS,
                 )
-            self._held[owner] += size
+            self._sizes[owner] += size
 
     def remove(self, owner: str, size: int) -> None:
-        """Count them no longer."""
+        """Subtract bytes that were added."""
         with self._lock:
-            self._held[owner] -= size
-            if not self._held[owner]:
-                del self._held[owner]
+            self._sizes[owner] -= size
+            if not self._sizes[owner]:
+                del self._sizes[owner]
 
     @property
     def total(self) -> int:
-        """Bytes in all."""
-        return self._held.total()
+        """The bytes of all senders."""
+        return self._sizes.total()
 
 
 bodies = Bodies()
 
 
-class Held:
-    """The share of one request. Released by whoever is done with the body first; on any thread."""
+class BodyShare:
+    """The bytes of one request's body. May be released more than once, on any thread."""
 
     def __init__(self, owner: str) -> None:
         self._owner = owner
@@ -82,12 +82,12 @@ class Held:
 
 
 def has_body(scope: Scope) -> bool:
-    """Whether the headers announce a body."""
+    """Whether the headers declare a body."""
     return header(scope, b"content-length") not in ("", "0") or bool(header(scope, b"transfer-encoding"))
 
 
 def refuse_large(scope: Scope, limit: int) -> None:
-    """Raise :class:`RequestTooLarge` when the headers announce a body beyond the limit."""
+    """Raise :class:`RequestTooLarge` when the headers declare a body beyond the limit."""
     declared = header(scope, b"content-length")
     if declared.isascii() and declared.isdigit() and int(declared) > limit:
         raise too_large(limit)
@@ -96,7 +96,7 @@ def refuse_large(scope: Scope, limit: int) -> None:
 def refuse_unreadable(scope: Scope) -> None:
     """Raise :class:`UnsupportedMediaType` for a body that is not plain JSON by its headers.
 
-    A page of another site can't say `application/json` without asking first (a preflight); other types it can send.
+    A page of another site needs a preflight to send `application/json`, but not for some other types.
     """
     encoding = header(scope, b"content-encoding").strip().lower()
     if encoding not in ("", "identity"):
@@ -113,8 +113,8 @@ def refuse_unreadable(scope: Scope) -> None:
         )
 
 
-async def read_body(receive: Receive, held: Held, limit: int) -> bytes:
-    """The whole body.
+async def read_body(receive: Receive, share: BodyShare, limit: int) -> bytes:
+    """The whole body, whose bytes are added to ``share``.
 
     Raises :class:`RequestTooLarge` as soon as it is known to be over the limit, and :class:`RequestTimeout` when it
     takes longer than `RESPONSES_READ_TIMEOUT_SECONDS` for each MiB that has begun.
@@ -139,14 +139,14 @@ async def read_body(receive: Receive, held: Held, limit: int) -> bytes:
         if size > limit:
             raise too_large(limit)
         if part:
-            held.add(len(part))
+            share.add(len(part))
             parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
 async def while_connected(work: Coroutine[Any, Any, T], receive: Receive) -> T:
-    """The result of ``work`` upon a body that has been read; a client that leaves cancels it. Raises ClientLeft."""
+    """The result of ``work``, which is cancelled when the client leaves. Raises :class:`ClientLeft` then."""
     working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(client_left(receive))
     try:
         await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
@@ -170,7 +170,7 @@ def too_large(limit: int) -> RequestTooLarge:
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """A ``receive`` that gives this body, then the client's leaving; whatever else is sent is thrown away."""
+    """A ``receive`` that returns this body, then the client's disconnect; other messages are discarded."""
     pending: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:

@@ -1,7 +1,7 @@
 """Cross-origin requests from browsers: refused unless `RESPONSES_CORS_ORIGINS` names the page's origin.
 
-One implementation for both doors, around the router's ``send``. Only the API is opened, never the pages; and only by
-key, for no credentials are allowed: a browser sends no cookie along.
+One implementation for all responses, around the router's ``send``. Only the API is opened, never the pages, and only to
+requests with a key: credentials are not allowed, so that a browser sends no cookies.
 """
 
 import re
@@ -22,7 +22,7 @@ NAMED_HEADERS = (
     "authorization",
     "content-type",
     "x-api-key",
-    # What the SDKs add when they run in a browser.
+    # Added by the SDKs when they run in a browser.
     "idempotency-key",
     "user-agent",
     "x-client-request-id",
@@ -36,7 +36,7 @@ EXPOSED_HEADERS = ", ".join(
         *(f"x-ratelimit-{what}-{of}" for what in ("limit", "remaining", "reset") for of in ("requests", "tokens")),
     ]
 ).encode()
-MAX_AGE_SECONDS = b"7200"  # browsers keep it no longer
+MAX_AGE_SECONDS = b"7200"  # the longest that browsers cache a preflight
 
 
 def is_api(path: str) -> bool:
@@ -48,7 +48,7 @@ def with_cors(scope: Scope, send: Send) -> Send:
     """``send``, with the headers that let a page of an allowed origin read the response."""
     if not settings.RESPONSES_CORS_ORIGINS or not is_api(scope["path"]):
         return send
-    # Also where there is no such origin: a cache must not give that answer to a page that may read it.
+    # Also without an allowed origin: a cache must not give that response to a page of an allowed origin.
     added = [(b"vary", b"Origin")]
     origin = allowed_origin(scope)
     if origin:
@@ -63,7 +63,7 @@ def with_cors(scope: Scope, send: Send) -> Send:
 
 
 def is_preflight(scope: Scope) -> bool:
-    """Whether a browser asks for an allowed origin what it may send. It never carries a key."""
+    """Whether the request is a CORS preflight for an allowed origin. Preflights never have a key."""
     return (
         scope["method"] == "OPTIONS"
         and bool(header(scope, b"access-control-request-method"))
@@ -73,9 +73,9 @@ def is_preflight(scope: Scope) -> bool:
 
 
 async def answer_preflight(scope: Scope, send: Send) -> None:
-    """Say which methods and headers a page may send. ``send`` names the origin (:func:`with_cors`)."""
-    asked = header(scope, b"access-control-request-headers").lower().split(",")
-    names = [name for part in asked if ALLOWED_HEADER.fullmatch(name := part.strip())] or NAMED_HEADERS
+    """Answer with the methods and headers that a page may send. ``send`` adds the origin (:func:`with_cors`)."""
+    requested = header(scope, b"access-control-request-headers").lower().split(",")
+    names = [name for part in requested if ALLOWED_HEADER.fullmatch(name := part.strip())] or NAMED_HEADERS
     headers = [
         (b"access-control-allow-methods", METHODS),
         (b"access-control-allow-headers", ", ".join(names).encode()),

@@ -1,4 +1,4 @@
-"""Counting what is answered, at the one place that every answer passes."""
+"""Counts HTTP responses, at the one place that all of them pass."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -27,11 +27,11 @@ CLASSES = {
 
 log = structlog.get_logger(__name__)
 _loop: asyncio.AbstractEventLoop | None = None
-"""The event loop that is going to publish, if one is."""
+"""The event loop on which a publication is scheduled, if any."""
 
 
 def route_class(scope: Scope) -> str:
-    """What a request is counted as: one of a few names, whatever the path. Creating counts apart from the rest."""
+    """The class that a request is counted as, one of a few names for any path. Creating a response has its own."""
     path = scope["path"].removeprefix("/").removeprefix("v1/").rstrip("/")
     if path == "responses" and scope["method"] == "POST":
         return "create"
@@ -39,7 +39,7 @@ def route_class(scope: Scope) -> str:
 
 
 def counted(scope: Scope, send: Send) -> Send:
-    """``send``, counting the response."""
+    """``send``, which also counts the response."""
 
     async def wrapped(message: dict[str, Any]) -> None:
         if message["type"] == "http.response.start":
@@ -51,16 +51,16 @@ def counted(scope: Scope, send: Send) -> Send:
 
 
 def publish_soon() -> None:
-    """Have the counts told shortly: a web process without readers has no heartbeat that would do it."""
+    """Schedule the publication of the counts: a web process without readers has no heartbeat that publishes them."""
     global _loop
     loop = asyncio.get_running_loop()
     if _loop is not loop:
         _loop = loop
-        loop.call_later(PUBLISH_SECONDS, begin_to_publish, loop)
+        loop.call_later(PUBLISH_SECONDS, start_publishing, loop)
 
 
-def begin_to_publish(loop: asyncio.AbstractEventLoop) -> None:
-    """Tell what has gathered; what is counted from now on is told the next time."""
+def start_publishing(loop: asyncio.AbstractEventLoop) -> None:
+    """Publish the counts so far; later ones are published the next time."""
     global _loop
     _loop = None
     task = loop.create_task(publish())
@@ -72,7 +72,7 @@ _tasks: set["asyncio.Task[None]"] = set()
 
 
 async def publish() -> None:
-    """Tell it, if the database can be reached; else the next call does."""
+    """Publish the counts if the database can be reached; otherwise the next call does."""
     try:
         await in_database_thread(publish_counts)
     except DatabaseError as error:

@@ -1,10 +1,10 @@
-"""The first thing a request meets: an id, who asks, a bounded and once parsed body, and the door that answers it.
+"""The router: gives a request an id, authenticates it, reads and parses its body once, and passes it to its handler.
 
-Headers decide before anything else of a request is looked at: the host, the caller, the kind and the length of the
-body. Only then is the body of a POST read.
+The headers are checked first: the host, the caller, the type and the length of the body. Only then is the body of a
+POST read.
 
-What streams goes to a stream consumer: a create request with ``stream: true``, which gets the parsed body, and a stored
-response that is retrieved with ``stream=true``. Everything else goes to Django, with the parsed body too.
+Streams go to a stream consumer: a create request with ``stream: true``, which gets the parsed body, and a stored
+response that is retrieved with ``stream=true``. Everything else goes to Django, with the parsed body.
 """
 
 import asyncio
@@ -36,8 +36,8 @@ from responses_api.ids import new_id
 from responses_api.readers.request_body import RequestBody
 
 from .bodies import (
+    BodyShare,
     ClientLeft,
-    Held,
     Message,
     Receive,
     has_body,
@@ -56,12 +56,12 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]
 API_URLS = "responses_api.api.urls"
 ADMIN = "/admin/"
 FORM_MAX_BYTES = 256 * 1024
-"""Largest form that the admin is sent."""
+"""Most bytes of a form that is sent to the admin."""
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
 class ApiRouter:
-    """The ASGI application: Django for what is whole, the consumer for what streams."""
+    """The ASGI application: Django for whole responses, the consumers for streams."""
 
     def __init__(self, *, django: Application, stream: Application, retrieved_stream: Application) -> None:
         self._django = cancelled_by_disconnect(django)
@@ -102,22 +102,22 @@ class ApiRouter:
         if scope["method"] != "POST" or not hasattr(view, "post") or not view.reads_body:
             await self._django(scope, replay(b"", receive), send)
             return
-        held = Held(scope[CALLER].name)
-        body = scope[BODY] = RequestBody(release=held.release)
+        share = BodyShare(scope[CALLER].name)
+        body = scope[BODY] = RequestBody(release=share.release)
         try:
-            body.put(await self._read(scope, receive, held, is_optional=view is not ResponsesView))
+            body.put(await self._read(scope, receive, share, is_optional=view is not ResponsesView))
             streams = view is ResponsesView and body.asks_for("stream")
             application = self._stream if streams else self._django
             await application(scope, replay(b"", receive), send)
         finally:
             body.forget()
 
-    async def _read(self, scope: Scope, receive: Receive, held: Held, *, is_optional: bool) -> Any:
-        """The value of the body, or the error that says why it has none. No body is an empty object where it may be."""
+    async def _read(self, scope: Scope, receive: Receive, share: BodyShare, *, is_optional: bool) -> Any:
+        """The value of the body, or the error of parsing it. A missing body that ``is_optional`` is an empty object."""
         if has_body(scope):
             refuse_unreadable(scope)
             refuse_large(scope, settings.RESPONSES_BODY_MAX_BYTES)
-        body = await read_body(receive, held, settings.RESPONSES_BODY_MAX_BYTES)
+        body = await read_body(receive, share, settings.RESPONSES_BODY_MAX_BYTES)
         if not body and is_optional:
             return {}
         if len(body) <= INLINE_BYTES:
@@ -125,21 +125,21 @@ class ApiRouter:
         return await while_connected(parsed_body(body), receive)
 
     async def _answer_page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pages and unknown addresses. Only the admin's forms have a body that is read."""
+        """Answer requests for pages and unknown paths. Only the bodies of the admin's forms are read."""
         if not scope["path"].startswith(ADMIN) or scope["method"] not in BODY_METHODS:
             await self._django(scope, replay(b"", receive), send)
             return
         refuse_large(scope, FORM_MAX_BYTES)
-        held = Held("admin")
+        share = BodyShare("admin")
         try:
-            body = await read_body(receive, held, FORM_MAX_BYTES)
+            body = await read_body(receive, share, FORM_MAX_BYTES)
             await self._django(scope, replay(body, receive), send)
         finally:
-            held.release()
+            share.release()
 
 
 def api_route(scope: Scope) -> ResolverMatch | None:
-    """The view of the API that a path belongs to, if one does."""
+    """The API's view for a path; ``None`` if the path is not the API's."""
     try:
         return resolve(scope["path"], API_URLS)
     except Resolver404:
@@ -147,22 +147,22 @@ def api_route(scope: Scope) -> ResolverMatch | None:
 
 
 async def caller(scope: Scope) -> Caller:
-    """Who asks. Raises an :class:`ApiError` when that is nobody, or can't be found out at the moment."""
+    """The caller. Raises an :class:`ApiError` when authentication fails or is impossible at the moment."""
     try:
         return await in_database_thread(identify, scope)
-    except Exception as error:  # the database is away, or a fault of ours: each has its answer
+    except Exception as error:  # also errors of the database and of the server, which have their own responses
         raise as_api_error(error) from error
 
 
 def retrieves_stream(scope: Scope, view: Any) -> bool:
-    """Whether a stored response is asked for as a stream."""
+    """Whether the request retrieves a stored response as a stream."""
     if scope["method"] != "GET" or view is not ResponseView:
         return False
     return dict(query_pairs(scope)).get("stream") in ("true", "1")
 
 
 def with_own_headers(send: Send, request_id: str) -> Send:
-    """``send``, with the header ``x-request-id`` on the response, which no cache keeps unless it says otherwise."""
+    """``send``, with the header ``x-request-id``, and ``cache-control: no-store`` unless the response has its own."""
 
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -176,23 +176,23 @@ def with_own_headers(send: Send, request_id: str) -> Send:
 
 
 def cancelled_by_disconnect(application: Application) -> Application:
-    """``application``, told that the client has left when its task is cancelled, and waited for.
+    """``application``, which receives a disconnect when its task is cancelled, and is awaited.
 
-    Django's handler does not pass a cancellation on: it waits for the request's thread and blocks the loop that the
-    thread needs. A client's leaving it handles well.
+    Django's handler does not pass on a cancellation: it waits for the request's thread and blocks the event loop that
+    the thread needs. It handles a disconnect correctly.
     """
 
     async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
         cancelled = asyncio.Event()
 
         async def receive_or_disconnect() -> Message:
-            message, leaving = asyncio.ensure_future(receive()), asyncio.ensure_future(cancelled.wait())
+            message, cancelling = asyncio.ensure_future(receive()), asyncio.ensure_future(cancelled.wait())
             try:
-                await asyncio.wait((message, leaving), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait((message, cancelling), return_when=asyncio.FIRST_COMPLETED)
                 return message.result() if message.done() else {"type": "http.disconnect"}
             finally:
                 message.cancel()
-                leaving.cancel()
+                cancelling.cancel()
 
         running = asyncio.ensure_future(application(scope, receive_or_disconnect, send))
         try:
@@ -206,7 +206,7 @@ def cancelled_by_disconnect(application: Application) -> Application:
 
 
 def check_host(scope: Scope) -> None:
-    """Refuse foreign host names, as Django does for what it answers: they are how a web page reaches a local server."""
+    """Refuse other host names, as Django does for its own requests, against DNS rebinding by web pages."""
     name = header(scope, b"host")
     domain, _ = split_domain_port(name)
     if name and not validate_host(domain, settings.ALLOWED_HOSTS):
@@ -216,7 +216,7 @@ def check_host(scope: Scope) -> None:
 
 
 async def send_error(send: Send, error: ApiError) -> None:
-    """Answer with an envelope."""
+    """Answer with the error's envelope."""
     headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in error.headers.items()]
     body = orjson.dumps(error.envelope())
     headers += [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]

@@ -1,4 +1,4 @@
-"""The streams: of a request as it is answered, and of a background job from any point on."""
+"""Stream consumers: for a response while it is generated, and for a background job from any event on."""
 
 import asyncio
 from contextlib import AbstractAsyncContextManager
@@ -22,13 +22,13 @@ from .router import send_error
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-store, no-transform"),
-    # Proxies such as nginx would hold events back.
+    # Otherwise proxies such as nginx buffer the events.
     (b"x-accel-buffering", b"no"),
 ]
 
 
 class EventStreamConsumer(AsyncHttpConsumer):
-    """A stream of events. The client's leaving and the server's shutdown both end ``stream``."""
+    """A stream of events. It ends when the client leaves or the server shuts down."""
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         self.scope = scope
@@ -42,11 +42,11 @@ class EventStreamConsumer(AsyncHttpConsumer):
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def reading(self) -> AbstractAsyncContextManager[Reader]:
-        """The reader of what was asked for; raises, or its context does, what the request is refused with."""
+        """The reader of the requested stream. Calling or entering it raises the error of a refused request."""
         raise NotImplementedError
 
     async def stream(self) -> None:
-        """Wait until the stream may open, then pass events on until the last."""
+        """Wait until the stream can be opened, then send events up to the last."""
         opened: Reader | None = None
         try:
             async with self.reading() as reader:
@@ -57,7 +57,7 @@ class EventStreamConsumer(AsyncHttpConsumer):
                     await self.send_events(events)
                 await self.send_body(DONE)
         except ReadingStopped:
-            # No event says that the response has ended.
+            # The response has not ended, so no last event is sent.
             await self.send_body(b"")
         except Exception as error:
             known = as_api_error(error)
@@ -85,7 +85,7 @@ class ResponseStreamConsumer(EventStreamConsumer):
 
 
 class RetrievedStreamConsumer(EventStreamConsumer):
-    """``GET /responses/{id}?stream=true``: a background job's events again, and then as they come."""
+    """``GET /responses/{id}?stream=true``: a background job's stored events, then new ones."""
 
     def reading(self) -> AbstractAsyncContextManager[Reader]:
         query = parse_retrieve_query(query_pairs(self.scope))

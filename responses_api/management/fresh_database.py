@@ -1,4 +1,4 @@
-"""Commands that people type before the server's first start."""
+"""Prepares the database for commands that are run before the server's first start."""
 
 from django.core.management import call_command
 from django.db import connection
@@ -7,6 +7,6 @@ from responses_api.models import Project
 
 
 def ensure_tables() -> None:
-    """Make the tables of an empty database. One that has tables is left to `serve` and `migrate`."""
+    """Create the tables of an empty database. A database with tables is left to `serve` and `migrate`."""
     if Project._meta.db_table not in connection.introspection.table_names():
         call_command("migrate", verbosity=0, interactive=False)

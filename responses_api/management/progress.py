@@ -8,9 +8,9 @@ from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextC
 
 
 class ProgressBars:
-    """A callable ``progress(stage, done)``, 0.0 to 1.0, from any thread. A bar a stage, on stderr.
+    """A callable ``progress(stage, done)``, ``done`` from 0.0 to 1.0, for any thread. One bar per stage on stderr.
 
-    Where stderr is no terminal, each stage is one line when it begins.
+    If stderr is not a terminal, a line is printed when a stage begins.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The page at ``/``: what this server is and how to use it. It shows nothing of what is stored."""
+"""The page at ``/``: what this server is and how to use it. It shows no stored data."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -15,7 +15,7 @@ from .reading import read_only
 
 @read_only
 def front_page(request: HttpRequest) -> HttpResponse:
-    """Needs no key and no session; reads three small things from the database."""
+    """The page. It needs no key and no session, and makes three small queries."""
     fleet = live_fleet()
     model = example_model(fleet)
     needs_key = names_a_proxy(request.headers) or not is_open()
@@ -34,12 +34,12 @@ def front_page(request: HttpRequest) -> HttpResponse:
 
 
 def base_url_of(request: HttpRequest) -> str:
-    """The base URL for an SDK, by the host that the browser asked for."""
+    """The base URL for an SDK, with the host of the browser's request."""
     return request.build_absolute_uri("/v1")
 
 
 def example_model(fleet: Fleet) -> str:
-    """A name to show in examples: the server's default if it is served, else any that is."""
+    """A model name for examples: the server's default if it is served, otherwise any served model."""
     default: str = settings.RESPONSES_DEFAULT_MODEL
     if fleet.find(default) is None and fleet.offers:
         return fleet.offers[0].name

@@ -1,4 +1,4 @@
-"""The first lines that somebody types: shown on the front page, printed by the server, repeated beside a new key."""
+"""Snippets for a first request, which the front page, the server's banner and the page of a new key show."""
 
 import json
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ STORY = "Tell me a short story about a lighthouse."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quickstart:
-    """Snippets that work as pasted into a shell, a file, or Python's prompt."""
+    """Snippets to paste into a shell, a file, or Python's prompt."""
 
     curl: str
     python: str

@@ -1,4 +1,4 @@
-"""Addresses that are only read."""
+"""Views that only answer GET and HEAD."""
 
 import functools
 from collections.abc import Callable
@@ -14,7 +14,7 @@ View = Callable[[HttpRequest], HttpResponse]
 
 
 def read_only(view: View) -> View:
-    """``view`` for GET and HEAD. Other methods are told so, before anybody asks them for a form's token."""
+    """``view`` for GET and HEAD. Other methods get a 405, without a check of a CSRF token before it."""
 
     @functools.wraps(view)
     def wrapped(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""The page at ``/docs``: the OpenAPI document to read. It shows nothing of what is stored, and reads no database."""
+"""The page at ``/docs``: the OpenAPI document as a page. It shows no stored data and makes no query."""
 
 import re
 from functools import cache
@@ -27,7 +27,7 @@ BOUNDS = (
 
 @read_only
 def reference_page(request: HttpRequest) -> HttpResponse:
-    """Needs no key and no session."""
+    """The page. It needs no key and no session."""
     response = render(request, "web/reference.html", reference())
     response.headers["Cache-Control"] = "no-cache"
     return response
@@ -35,18 +35,19 @@ def reference_page(request: HttpRequest) -> HttpResponse:
 
 @cache
 def reference() -> Json:
-    """What the template shows, out of the document."""
+    """The template's context, made from the document."""
     document = served_document()
     operations = [
-        {"method": method, "path": path, "tag": one["tags"][0], **operation(one, document)}
+        {"method": method, "path": path, "tag": described["tags"][0], **operation(described, document)}
         for path, methods in document["paths"].items()
-        for method, one in methods.items()
+        for method, described in methods.items()
     ]
     return {
         "version": document["info"]["version"],
         "about": prose(document["info"]["description"]),
         "groups": [
-            {**tag, "operations": [one for one in operations if one["tag"] == tag["name"]]} for tag in document["tags"]
+            {**tag, "operations": [entry for entry in operations if entry["tag"] == tag["name"]]}
+            for tag in document["tags"]
         ],
         "schemas": [
             {"name": name, "about": prose(schema.get("description", "")), "fields": fields(schema)}
@@ -55,14 +56,14 @@ def reference() -> Json:
     }
 
 
-def operation(one: Json, document: Json) -> Json:
+def operation(described: Json, document: Json) -> Json:
     """One method of one path."""
-    body = one.get("requestBody")
+    body = described.get("requestBody")
     return {
-        "id": one["operationId"],
-        "summary": one["summary"],
-        "about": prose(one.get("description", "")),
-        "open": one.get("security") == [],
+        "id": described["operationId"],
+        "summary": described["summary"],
+        "about": prose(described.get("description", "")),
+        "open": described.get("security") == [],
         "parameters": [
             {
                 "name": parameter["name"],
@@ -72,28 +73,28 @@ def operation(one: Json, document: Json) -> Json:
                 "about": prose(parameter.get("description", "")),
                 "default": default(parameter["schema"]),
             }
-            for parameter in one.get("parameters", ())
+            for parameter in described.get("parameters", ())
         ],
         "body": kind(content(body)) if body else "",
-        "answers": [answer(status, known, document) for status, known in one["responses"].items()],
+        "answers": [answer(status, response, document) for status, response in described["responses"].items()],
     }
 
 
-def answer(status: str, known: Json, document: Json) -> Json:
-    """One status."""
-    if "$ref" in known:
-        known = document["components"]["responses"][known["$ref"].rpartition("/")[2]]
+def answer(status: str, response: Json, document: Json) -> Json:
+    """The response with one status."""
+    if "$ref" in response:
+        response = document["components"]["responses"][response["$ref"].rpartition("/")[2]]
     return {
         "status": status,
         "good": status.startswith("2"),
-        "about": prose(known["description"]),
-        "kind": kind(content(known)),
-        "types": list(known["content"]),
+        "about": prose(response["description"]),
+        "kind": kind(content(response)),
+        "types": list(response["content"]),
     }
 
 
 def content(holder: Json) -> Json:
-    """The first schema of a body or an answer."""
+    """The first schema of a request body or a response."""
     schema: Json = next(iter(holder["content"].values()))["schema"]
     return schema
 
@@ -105,16 +106,16 @@ def fields(schema: Json) -> list[Json]:
         {
             "name": name,
             "required": name in required,
-            "kind": kind(one, with_null=name in required),
-            "about": prose(one.get("description", "")),
-            "default": default(one),
+            "kind": kind(field, with_null=name in required),
+            "about": prose(field.get("description", "")),
+            "default": default(field),
         }
-        for name, one in schema.get("properties", {}).items()
+        for name, field in schema.get("properties", {}).items()
     ]
 
 
 def default(schema: Json) -> str:
-    """A default worth showing."""
+    """A schema's default as text; empty for none, an empty value or an object."""
     value = schema.get("default")
     if value in (None, [], {}) or isinstance(value, dict):
         return ""
@@ -122,14 +123,17 @@ def default(schema: Json) -> str:
 
 
 def kind(schema: Json, *, with_null: bool = True) -> SafeString:
-    """A schema in a few words, with links to those it names. In requests null is absence and goes without saying."""
+    """A schema in a few words, with links to the schemas that it refers to.
+
+    ``with_null`` is False for optional fields of requests, in which null means the same as absence.
+    """
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return format_html('<a href="#schema-{}">{}</a>', name, name)
     for key in ("anyOf", "oneOf"):
         if key in schema:
-            branches = [one for one in flattened(schema[key]) if with_null or one != NULL]
-            return format_html_join(" or ", "{}", ((kind(one),) for one in branches))
+            branches = [branch for branch in flattened(schema[key]) if with_null or branch != NULL]
+            return format_html_join(" or ", "{}", ((kind(branch),) for branch in branches))
     if "const" in schema:
         return format_html("<code>{}</code>", literal(schema["const"]))
     if "enum" in schema:
@@ -138,7 +142,7 @@ def kind(schema: Json, *, with_null: bool = True) -> SafeString:
 
 
 def flattened(branches: list[Json]) -> list[Json]:
-    """Branches of branches."""
+    """The branches, with nested alternatives in place of their parents."""
     result: list[Json] = []
     for branch in branches:
         inner = branch.get("anyOf", branch.get("oneOf"))
@@ -147,7 +151,7 @@ def flattened(branches: list[Json]) -> list[Json]:
 
 
 def named(schema: Json) -> SafeString:
-    """A type without alternatives."""
+    """A schema without alternatives, in a few words."""
     name = schema.get("type", "any value")
     if name == "array":
         if schema.get("maxItems") == 0:
@@ -156,7 +160,7 @@ def named(schema: Json) -> SafeString:
         return format_html("array of {}", kind(entries)) if entries else mark_safe("array")
     if name == "object" and schema.get("properties"):
         inner = format_html_join(
-            ", ", "<code>{}</code>: {}", ((key, kind(one)) for key, one in schema["properties"].items())
+            ", ", "<code>{}</code>: {}", ((key, kind(field)) for key, field in schema["properties"].items())
         )
         return format_html("object ({})", inner)
     if name == "object" and schema.get("additionalProperties") not in (None, True, False):
@@ -165,16 +169,18 @@ def named(schema: Json) -> SafeString:
 
 
 def bounds(schema: Json) -> str:
-    """Limits, said shortly."""
-    said = [text.format(schema[key]) for key, text in BOUNDS if key in schema and (key, schema[key]) != ("maxItems", 0)]
-    return ", " + ", ".join(said) if said else ""
+    """The limits of a schema, in a few words."""
+    limits = [
+        text.format(schema[key]) for key, text in BOUNDS if key in schema and (key, schema[key]) != ("maxItems", 0)
+    ]
+    return ", " + ", ".join(limits) if limits else ""
 
 
 def literal(value: object) -> str:
-    """A JSON value as it is written."""
+    """A scalar JSON value as text."""
     return f'"{value}"' if isinstance(value, str) else str(value).lower()
 
 
 def prose(text: str) -> SafeString:
-    """Text in which backquotes mark code."""
+    """Text as HTML, with backquoted parts as code."""
     return mark_safe(re.sub(r"`+([^`]+)`+", r"<code>\1</code>", escape(text)))  # escaped before

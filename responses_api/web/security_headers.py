@@ -1,4 +1,4 @@
-"""What browsers may do with our pages: load from here, and nothing else."""
+"""The content security policy of the server's pages: they load resources from this server only."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.utils.decorators import sync_and_async_middleware
 
-# Django's admin writes style attributes from its scripts; scripts themselves all come from files.
+# Django's admin sets style attributes by scripts; all scripts are files.
 POLICY = (
     "default-src 'none'; "
     "script-src 'self'; "
@@ -32,7 +32,7 @@ def protect(response: HttpResponseBase) -> HttpResponseBase:
 
 @sync_and_async_middleware
 def content_security_policy(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """The middleware; adds nothing to a request's way through the event loop."""
+    """The middleware, synchronous or asynchronous as ``get_response`` is, so that no thread is added."""
     if iscoroutinefunction(get_response):
         answer: Callable[[HttpRequest], Awaitable[HttpResponseBase]] = get_response
 

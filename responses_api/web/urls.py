@@ -1,4 +1,4 @@
-"""The pages' addresses."""
+"""The URLs of the pages."""
 
 from django.urls import path
 from django.views.generic import RedirectView
@@ -9,6 +9,6 @@ from .reference_page import reference_page
 urlpatterns = [
     path("", front_page, name="front-page"),
     path("docs", reference_page, name="reference"),
-    # Addresses of the API have no slash at their end, so Django adds none; people type this one without.
+    # Django appends no slash, since the API's paths have none; people type this path without it.
     path("admin", RedirectView.as_view(pattern_name="admin:index")),
 ]

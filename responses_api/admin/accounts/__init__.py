@@ -1,1 +1,1 @@
-"""Who may use the server."""
+"""Pages for users, projects, keys and failed sign-ins."""

@@ -1,4 +1,4 @@
-"""Failed sign-ins: who is locked out, and a way to end that."""
+"""Failed sign-ins: which names are locked out, and a way to unlock them."""
 
 from axes.models import AccessAttempt
 from django.conf import settings
@@ -7,7 +7,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
-from responses_api.admin.elements.display import badge, moment
+from responses_api.admin.elements.display import badge, timestamp
 from responses_api.admin.elements.lists import List
 from responses_api.admin.site import site
 
@@ -33,7 +33,7 @@ class AttemptAdmin(List):
 
     @admin.display(description="last", ordering="attempt_time")
     def last(self, attempt: AccessAttempt) -> str:
-        return moment(attempt.attempt_time)
+        return timestamp(attempt.attempt_time)
 
     @admin.display(description="state")
     def state(self, attempt: AccessAttempt) -> SafeString:

@@ -1,4 +1,4 @@
-"""API keys: made and shown once, renamed, revoked, and removed when they are revoked."""
+"""API keys: created and shown once, renamed, revoked, and deleted once they are revoked."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -16,7 +16,7 @@ from django.utils.cache import patch_cache_control
 from django.utils.safestring import SafeString
 
 from responses_api.admin.elements.deletion import DeletedByServices
-from responses_api.admin.elements.display import NOTHING, badge, code, moment, two_lines
+from responses_api.admin.elements.display import NOTHING, badge, code, timestamp, two_lines
 from responses_api.admin.elements.filters import KeyStateFilter
 from responses_api.admin.elements.lists import SavedByServices
 from responses_api.admin.site import site
@@ -30,7 +30,7 @@ from responses_api.web.quickstart import quickstart
 
 
 class KeyForm(forms.ModelForm):
-    """A key's name and expiry; on making one also whose it is."""
+    """A key's name and expiry; for a new key also its project and owner."""
 
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
@@ -40,7 +40,7 @@ class KeyForm(forms.ModelForm):
 
 
 def last_keys_warning(remaining: QuerySet[ApiKey], going: QuerySet[ApiKey]) -> list[str]:
-    """A sentence for when deleting keys would leave nobody who can use the API."""
+    """A warning when deleting keys would leave no valid key."""
     if remaining.exists() or not going.exists():
         return []
     return ["No key would be left, and every request needs one."]
@@ -48,7 +48,7 @@ def last_keys_warning(remaining: QuerySet[ApiKey], going: QuerySet[ApiKey]) -> l
 
 @admin.register(ApiKey, site=site)
 class ApiKeyAdmin(SavedByServices, DeletedByServices):
-    """The secret is in the answer to the form that makes a key, and nowhere else, before or after."""
+    """The secret is only in the response to the form that creates a key."""
 
     form = KeyForm
     list_display = ("name", "identifier", "state", "belongs_to", "made", "last_used")
@@ -75,12 +75,12 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
 
     @admin.display(description="made", ordering="created_at")
     def made(self, key: ApiKey) -> SafeString:
-        until = "" if key.expires_at is None else f"until {moment(key.expires_at)}"
-        return two_lines(moment(key.created_at), until)
+        until = "" if key.expires_at is None else f"until {timestamp(key.expires_at)}"
+        return two_lines(timestamp(key.created_at), until)
 
     @admin.display(description="last used", ordering="last_used_at")
     def last_used(self, key: ApiKey) -> str:
-        return NOTHING if key.last_used_at is None else moment(key.last_used_at)
+        return NOTHING if key.last_used_at is None else timestamp(key.last_used_at)
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> tuple[str, ...]:
         if obj is None:
@@ -93,7 +93,7 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
         return () if obj is None else self.get_fields(request, obj)[2:]
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """A choice of projects and people; of the buttons beside it only the one that makes a project."""
+        """A choice of projects and users; of the buttons beside it, only the one that adds a project."""
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         widget = getattr(field, "widget", None)
         if isinstance(widget, RelatedFieldWidgetWrapper):
@@ -102,7 +102,7 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
         return field
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The person who asks, and the project when there is only one."""
+        """The signed-in user, and the project when there is only one."""
         initial: dict[str, Any] = {"owner": request.user.pk, **super().get_changeform_initial_data(request)}
         projects = list(Project.objects.values_list("pk", flat=True)[:2])
         if len(projects) == 1:
@@ -127,8 +127,8 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
     def response_add(self, request: HttpRequest, obj: Any, post_url_continue: str | None = None) -> HttpResponse:
         """Answer the form with the secret itself.
 
-        A redirect would have to keep the secret somewhere on its way: in a cookie, an address or the store. The page's
-        script replaces its own address, so that a reload shows the key's page and doesn't send the form again.
+        For a redirect, the secret would have to be in a cookie, a URL or the store. The page's script replaces its URL,
+        so that a reload shows the key's page and doesn't send the form again.
         """
         base_url = base_url_of(request)
         context = {
@@ -151,7 +151,7 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
         return [path("<int:pk>/revoke/", view, name="responses_api_apikey_revoke"), *super().get_urls()]
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:
-        """Asks, then revokes."""
+        """Ask for confirmation, then revoke."""
         key = self.get_queryset(request).select_related("project").filter(pk=pk).first()
         if key is None:
             raise Http404("There is no such key.")

@@ -1,4 +1,4 @@
-"""Who may sign in to the admin."""
+"""Users of the admin, and their groups."""
 
 from django.contrib import admin
 from django.contrib.auth.admin import GroupAdmin, UserAdmin
@@ -11,7 +11,7 @@ from responses_api.models import User
 
 @admin.register(User, site=site)
 class PersonAdmin(UserAdmin):
-    """Django's own page for users."""
+    """Django's page for users."""
 
     list_display = ("username", "email", "is_active", "is_staff", "is_superuser", "last_login")
     show_full_result_count = False
@@ -20,7 +20,7 @@ class PersonAdmin(UserAdmin):
 
 @admin.register(Group, site=site)
 class TeamAdmin(GroupAdmin):
-    """Django's own page for groups."""
+    """Django's page for groups."""
 
     show_full_result_count = False
     paginator = CappedPaginator

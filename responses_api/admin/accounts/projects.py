@@ -1,4 +1,4 @@
-"""Projects: made, renamed, and deleted with all that belongs to them."""
+"""Projects: created, renamed, and deleted with everything that belongs to them."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,7 +25,7 @@ from .keys import last_keys_warning
 
 @admin.register(Project, site=site)
 class ProjectAdmin(SavedByServices, DeletedByServices):
-    """The unit of isolation."""
+    """The page of projects, the unit of isolation."""
 
     list_display = ("name", "identifier", "storing", "keys", "created_at")
     search_fields = ("name", "public_id__startswith")
@@ -74,7 +74,7 @@ class ProjectAdmin(SavedByServices, DeletedByServices):
             delete_project(project=project)
 
     def consequences(self, rows: list[Any]) -> Iterator[tuple[str, int]]:
-        """Counted as far as lists are: who reads 10,000 knows enough."""
+        """The numbers of rows that would be deleted, counted up to the limit of lists."""
         kinds: tuple[tuple[str, type[Any]], ...] = (
             ("API keys", ApiKey),
             ("responses", Response),

@@ -1,1 +1,1 @@
-"""Parts that several pages of the admin are made of."""
+"""Elements that several pages of the admin share."""

@@ -1,4 +1,4 @@
-"""Deleting through services, with a confirmation that stays short."""
+"""Deletion by services, with a short confirmation."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -20,13 +20,13 @@ Deletion = tuple[list[Any], dict[str, int], set[Any], list[Any]]
 
 
 class DeletedByServices(List):
-    """Rows are removed by :meth:`remove`; those that may not be are left alone, and the page says so."""
+    """A list whose rows are deleted by :meth:`remove`. Rows that may not be deleted stay, and the page says so."""
 
     actions: tuple[str, ...] | None = ("delete_selected",)
     refusal = "can't be deleted."
 
     def deletable(self, rows: QuerySet) -> QuerySet:
-        """Those of the rows that may be deleted."""
+        """The rows that may be deleted."""
         return rows
 
     def remove(self, rows: Iterable[Any]) -> None:
@@ -34,16 +34,16 @@ class DeletedByServices(List):
         raise NotImplementedError
 
     def consequences(self, rows: list[Any]) -> Iterator[tuple[str, int]]:
-        """What goes with the rows: names and numbers."""
+        """What is deleted with the rows: names and numbers."""
         yield from ()
 
     def warnings(self, rows: list[Any]) -> list[str]:
-        """Sentences to read before confirming."""
+        """Sentences that the confirmation shows."""
         return []
 
     @admin.action(permissions=["delete"], description=gettext_lazy("Delete selected %(verbose_name_plural)s"))
     def delete_selected(self, request: HttpRequest, queryset: QuerySet) -> HttpResponse | None:
-        """The action in lists."""
+        """The action of the list."""
         chosen = queryset.count()
         if chosen > AT_ONCE:
             self.message_user(request, f"Select at most {AT_ONCE} at once.", messages.WARNING)
@@ -56,7 +56,7 @@ class DeletedByServices(List):
         return delete_selected(self, request, rows) if refused < chosen else None
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Deletion:
-        """What the confirmation shows. Django's own would load every row that goes with these."""
+        """The content of the confirmation. Django's method would load every row that is deleted with these."""
         rows = list(objs)
         warnings = [format_html('<strong class="caution">{}</strong>', sentence) for sentence in self.warnings(rows)]
         shown: list[Any] = [*warnings, *(str(row) for row in rows[:LISTED])]

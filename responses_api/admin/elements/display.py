@@ -1,4 +1,4 @@
-"""Small pieces of the admin's pages."""
+"""Formats values for the admin's pages."""
 
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ NOTHING = "\N{EN DASH}"
 
 
 def badge(text: str, tone: str) -> SafeString:
-    """A word on a coloured ground. Tones: ``good``, ``busy``, ``warn``, ``bad``, ``quiet``."""
+    """A word on a coloured background. Tones: ``good``, ``busy``, ``warn``, ``bad``, ``quiet``."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, text)
 
 
@@ -25,17 +25,17 @@ def code(text: str) -> SafeString:
 
 
 def two_lines(first: str, second: str) -> SafeString:
-    """A cell with something quieter below."""
+    """A cell with a second, less prominent line."""
     return format_html('{}<span class="second">{}</span>', first, second)
 
 
-def moment(value: datetime) -> str:
+def timestamp(value: datetime) -> str:
     """A time to the second, in the server's time zone."""
     return f"{timezone.localtime(value):%Y-%m-%d %H:%M:%S}"
 
 
 def origin_of(row: Response | UsageRecord) -> str:
-    """The project and, if there was one, the key that a row came by. Both are to be loaded with it."""
+    """The project and, if any, the key of a row. Both have to be loaded with it."""
     return str(row.project) if row.key is None else f"{row.project} · {row.key.name}"
 
 
@@ -60,7 +60,7 @@ def pretty_json(value: Any) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """The text, or its beginning and a word on how much there is."""
+    """The text, or its beginning and a note on its length."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}\n… (cut: {len(text):,} characters in all)"

@@ -1,4 +1,4 @@
-"""The first words of what is stored, found in the head of its JSON text, so that lists never load whole payloads."""
+"""The first words of stored items, taken from the head of their JSON text, so that lists never load whole payloads."""
 
 import json
 import re
@@ -16,9 +16,9 @@ _ROLE = re.compile(r'"role":"(\w+)"')
 
 
 def with_opening_words(responses: QuerySet[Response]) -> QuerySet[Response]:
-    """The responses, each with ``question`` and ``answer``: the heads of what was sent last, and of what came back.
+    """The responses, each with ``question`` and ``answer``: the heads of its last input item and its first output item.
 
-    One that has not ended has no items yet, but its request.
+    An active response has no items yet; its question is taken from its request.
     """
     own = TurnItem.objects.filter(turn=OuterRef("turn")).annotate(head=Substr("item__payload", 1, HEAD)).values("head")
     return responses.annotate(
@@ -32,21 +32,21 @@ def with_opening_words(responses: QuerySet[Response]) -> QuerySet[Response]:
 
 def excerpt(head: str | None, length: int) -> str:
     """The beginning of the first text in the head of a payload, or of a request's input; empty when there is none."""
-    found = _SENT.match(head or "")
-    words = " ".join((_decoded(found) if found else opening_text(head or "")).split())
+    sent = _SENT.match(head or "")
+    words = " ".join((_decoded(sent) if sent else opening_text(head or "")).split())
     return words if len(words) <= length else words[: length - 1].rstrip() + "…"
 
 
 def opening_text(head: str) -> str:
-    """The first text in the head of a payload, as far as the head has it."""
-    found = _TEXT.search(head)
-    return _decoded(found) if found else ""
+    """The first text in the head of a payload, cut where the head ends."""
+    text = _TEXT.search(head)
+    return _decoded(text) if text else ""
 
 
-def _decoded(found: re.Match[str]) -> str:
-    literal = found[1]
-    if found.end() == len(found.string):
-        # The head may end within an escape, or between the halves of a pair.
+def _decoded(match: re.Match[str]) -> str:
+    literal = match[1]
+    if match.end() == len(match.string):
+        # The head may end within an escape, or between the halves of a surrogate pair.
         literal = re.sub(r"(\\u[dD][89abAB][0-9a-fA-F]{2})?(\\u[0-9a-fA-F]{0,3})?$", "", literal)
     try:
         text: str = json.loads(f'"{literal}"', strict=False)
@@ -57,5 +57,5 @@ def _decoded(found: re.Match[str]) -> str:
 
 def role_of(head: str | None) -> str:
     """The role that a payload's head names; empty when it names none."""
-    found = _ROLE.search(head or "")
-    return found[1] if found else ""
+    role = _ROLE.search(head or "")
+    return role[1] if role else ""

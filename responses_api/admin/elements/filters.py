@@ -11,7 +11,7 @@ from responses_api.models import ServedModel
 
 
 class ModelFilter(admin.SimpleListFilter):
-    """By model; the choices are the models that were ever offered, since the names in use can't be had cheaply."""
+    """By model; the choices are all models that were ever served, since the names in use are expensive to find."""
 
     title = "model"
     parameter_name = "model"
@@ -24,7 +24,7 @@ class ModelFilter(admin.SimpleListFilter):
 
 
 class ItemTypeFilter(admin.SimpleListFilter):
-    """By type of item."""
+    """Items by type."""
 
     title = "type"
     parameter_name = "type"
@@ -38,7 +38,7 @@ class ItemTypeFilter(admin.SimpleListFilter):
 
 
 class KeyStateFilter(admin.SimpleListFilter):
-    """Keys by whether they open anything."""
+    """Keys by whether they are valid."""
 
     title = "state"
     parameter_name = "state"
@@ -59,7 +59,7 @@ class KeyStateFilter(admin.SimpleListFilter):
 
 
 class LivenessFilter(admin.SimpleListFilter):
-    """Processes by whether they have been heard of; for lists annotated with ``live``."""
+    """Processes by whether they are live; for lists annotated with ``live``."""
 
     title = "state"
     parameter_name = "state"

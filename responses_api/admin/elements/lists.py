@@ -1,4 +1,4 @@
-"""What all our admin pages have in common."""
+"""Base classes of the admin's pages."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .paging import CappedPaginator
 
 
 class List(admin.ModelAdmin):
-    """A list whose number of queries does not depend on how much it shows."""
+    """A list whose number of queries does not depend on the number of rows."""
 
     list_per_page = 50
     list_max_show_all = 200
@@ -20,7 +20,7 @@ class List(admin.ModelAdmin):
 
 
 class ReadOnlyList(List):
-    """What the server wrote, and nobody edits."""
+    """A list of rows that the server writes and that nobody edits."""
 
     actions: tuple[str, ...] | None = None
 
@@ -35,20 +35,20 @@ class ReadOnlyList(List):
 
 
 class SavedByServices(List):
-    """A form whose writes are made by services, as those of the API and of the commands are."""
+    """A form that writes through services, as the API and the commands do."""
 
     def create(self, request: HttpRequest, form: ModelForm) -> Model:
-        """Make the object that a valid form describes."""
+        """Create the object of a valid form."""
         raise NotImplementedError
 
     def edit(self, request: HttpRequest, form: ModelForm) -> Model:
-        """Store what a valid form changes."""
+        """Store the changes of a valid form."""
         raise NotImplementedError
 
     def changeform_view(
         self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """One way to save is enough for forms this short."""
+        """Show one save button only: the forms are short."""
         buttons = {"show_save_and_add_another": False, "show_save_and_continue": False}
         return super().changeform_view(request, object_id, form_url, {**buttons, **(extra_context or {})})
 
@@ -56,7 +56,7 @@ class SavedByServices(List):
         return self.edit(request, form) if change else self.create(request, form)
 
     def save_model(self, request: HttpRequest, obj: Any, form: ModelForm, change: bool) -> None:
-        """The service has written it."""
+        """Do nothing: the service has written the object."""
 
     def save_related(self, request: Any, form: Any, formsets: Any, change: Any) -> None:
-        """Nothing of ours has related rows in its form."""
+        """Do nothing: the forms have no related rows."""

@@ -1,7 +1,7 @@
-"""Markdown from models and clients, made safe: whoever writes it is not trusted with the administrator's browser.
+"""Renders Markdown from models and clients, which are not trusted, to safe HTML.
 
-Two walls stand behind each other: the parser escapes HTML instead of passing it on, and what it makes goes through an
-allow-list. Images are not loaded, since a picture's address tells its owner who looked. The page's policy is the third.
+There are three layers of protection: the parser escapes HTML, its output goes through an allow-list, and the page has a
+content security policy. Images are not loaded, since that would tell the owner of their URL who looked.
 """
 
 import nh3
@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 RENDERED = 20_000
-"""Longest text that is rendered; longer ones are shown as they are."""
+"""Longest text that is rendered, in characters; longer texts are shown unrendered."""
 
 TAGS = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre", "s",
@@ -27,7 +27,7 @@ _parser = (
 
 
 def render_markdown(text: str) -> SafeString:
-    """The text as HTML that can't run, load or style anything. Never fails."""
+    """The text as HTML that can't execute, load or style anything. Never fails."""
     if len(text) > RENDERED:
         return plain(text)
     try:
@@ -38,5 +38,5 @@ def render_markdown(text: str) -> SafeString:
 
 
 def plain(text: str) -> SafeString:
-    """The text as it is, with its line breaks."""
+    """The text unrendered, with its line breaks."""
     return format_html('<pre class="plain">{}</pre>', text)

@@ -1,4 +1,4 @@
-"""Lists that stay fast however many rows there are."""
+"""Pagination that stays fast with any number of rows."""
 
 from functools import cached_property
 
@@ -8,7 +8,7 @@ COUNTED = 10_000
 
 
 class CappedPaginator(Paginator):
-    """Counts no further than :data:`COUNTED` rows: what lies beyond is reached by filters and search.
+    """Counts at most :data:`COUNTED` rows; further rows are reached by filters and search.
 
     Counting all rows of a large table takes longer than everything else on the page.
     """

@@ -1,1 +1,1 @@
-"""What the server's processes do."""
+"""Pages for the server's processes and their models."""

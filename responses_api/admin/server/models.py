@@ -1,4 +1,4 @@
-"""The models that workers have offered."""
+"""The models that workers serve or have served."""
 
 from django.contrib import admin
 from django.utils.html import format_html_join

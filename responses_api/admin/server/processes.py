@@ -1,4 +1,4 @@
-"""The server's processes, and which of them are alive."""
+"""The server's processes, and which of them are live."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from responses_api.admin.elements.display import NOTHING, badge, json_block, moment
+from responses_api.admin.elements.display import NOTHING, badge, json_block, timestamp
 from responses_api.admin.elements.filters import LivenessFilter
 from responses_api.admin.elements.lists import ReadOnlyList
 from responses_api.admin.overview import with_liveness
@@ -18,7 +18,7 @@ from responses_api.models import Process
 
 @admin.register(Process, site=site)
 class ProcessAdmin(ReadOnlyList):
-    """Read-only: each process writes its own row, and removes it when it ends in order."""
+    """Read-only: each process writes its own row, and removes it when it shuts down."""
 
     list_display = ("name", "kind", "state", "models", "slots", "running", "waiting", "heard")
     list_filter = (LivenessFilter, "kind")
@@ -53,7 +53,7 @@ class ProcessAdmin(ReadOnlyList):
 
     @admin.display(description="last heard of", ordering="heartbeat_at")
     def heard(self, row: Process) -> str:
-        return moment(row.heartbeat_at)
+        return timestamp(row.heartbeat_at)
 
     @admin.display(description="offers")
     def offered(self, row: Process) -> SafeString:

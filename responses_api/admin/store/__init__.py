@@ -1,1 +1,1 @@
-"""What the server keeps."""
+"""Pages for responses, items and usage."""

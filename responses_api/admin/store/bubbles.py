@@ -1,4 +1,4 @@
-"""Stored items as chat bubbles. Whatever an item holds becomes a bubble; nothing it holds can break the page."""
+"""Renders stored items as chat bubbles. Any content becomes a bubble, and none can break the page."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +14,7 @@ from responses_api.admin.elements.markup import plain, render_markdown
 from .conversation import Place
 
 PAGE_HTML = 1_000_000
-"""How much rendered text a page may hold, in characters; from there on texts are shown short and plain."""
+"""Most rendered text of a page, in characters; further texts are shortened and unrendered."""
 SHORT = 2_000
 
 ROLES = ("user", "assistant", "system", "developer")
@@ -31,7 +31,7 @@ class Bubble:
     """One item on the page."""
 
     side: str
-    """``user``, ``assistant``, ``system`` or ``other``: where it stands and how it looks."""
+    """``user``, ``assistant``, ``system`` or ``other``: decides on position and style."""
     label: str
     parts: list[SafeString]
     own: bool = False
@@ -42,7 +42,7 @@ class Bubble:
 
 @dataclass(slots=True)
 class BubbleMaker:
-    """Makes a page's bubbles, and keeps the page from growing without bound."""
+    """Makes a page's bubbles, and limits the size of the page."""
 
     left: int = field(default=PAGE_HTML)
 
@@ -89,11 +89,11 @@ class BubbleMaker:
         )
 
     def of_tools(self, kind: str, item: dict[str, Any]) -> list[SafeString]:
-        """What matters of a call, its output or the thinking before; nothing for what has another form."""
+        """The parts of a call, an output or a reasoning item; empty for an item of another form."""
         if kind == "function_call" and isinstance(item.get("arguments"), str):
             try:
                 return [json_block(orjson.loads(item["arguments"]))]
-            except orjson.JSONDecodeError:  # it was cut
+            except orjson.JSONDecodeError:  # the arguments were cut off
                 return [plain(shorten(item["arguments"], SHORT))]
         if kind == "custom_tool_call" and isinstance(item.get("input"), str):
             return [plain(shorten(item["input"], SHORT))]
@@ -102,9 +102,9 @@ class BubbleMaker:
             return [self.part(part) for part in (output if isinstance(output, list) else [output])]
         if kind == "reasoning":
             content = item.get("content")
-            thought = [self.part(part) for part in content] if isinstance(content, list) else []
+            thinking = [self.part(part) for part in content] if isinstance(content, list) else []
             sealed = remark("Its text is encrypted.") if item.get("encrypted_content") else remark("It is empty.")
-            return thought or [sealed]
+            return thinking or [sealed]
         return []
 
     def part(self, part: Any) -> SafeString:
@@ -127,24 +127,24 @@ class BubbleMaker:
 
 
 def side_of(role: str) -> str:
-    """Where a role's bubbles stand."""
+    """The side of a role's bubbles."""
     if role in ("user", "assistant"):
         return role
     return "system" if role in ROLES else "other"
 
 
 def unusual(status: str) -> str:
-    """A status worth showing."""
+    """The status if it is shown; empty for the usual one."""
     return "" if status in ("", "completed") else status
 
 
 def remark(text: str) -> SafeString:
-    """A sentence of ours among what others wrote."""
+    """A sentence of the server, set apart from the content of items."""
     return format_html('<p class="remark">{}</p>', text)
 
 
 def describe_image(part: dict[str, Any]) -> str:
-    """A word on an image; it is not loaded, since its address would tell its owner who looked."""
+    """A description of an image, which is not loaded, since that would tell the owner of its URL who looked."""
     url = part.get("image_url")
     if not isinstance(url, str):
         return "An image."

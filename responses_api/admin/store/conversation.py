@@ -1,4 +1,4 @@
-"""A response's history as rows. Neither length nor size can hurt: the newest items are read, small ones whole."""
+"""A response's history as rows, limited in number and size: the newest items are read, only small ones completely."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from responses_api.selectors.history import ANCESTRY
 
 SHOWN_ITEMS = 200
 WHOLE = 200_000
-"""Longest payload that is read whole, in characters; of longer ones only the head."""
+"""Longest payload that is read completely, in characters; of longer ones, only the head is read."""
 HEAD = 4_000
 
 
@@ -19,21 +19,21 @@ class Place:
     item: int
     type: str
     payload: str
-    """JSON text; only its head when ``size`` says that it is longer than :data:`WHOLE`."""
+    """JSON text; only its head when ``size`` is more than :data:`WHOLE`."""
     size: int
     own: bool
-    """Part of the response's own turn, not of what came before."""
+    """Whether it is part of the response's own turn, not of an earlier one."""
     is_output: bool
 
     @property
     def whole(self) -> bool:
-        """Whether ``payload`` is all of it."""
+        """Whether ``payload`` is the whole payload."""
         return self.size <= WHOLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The end of a history, oldest first, and how many items stand before it."""
+    """The end of a history, oldest first, and the number of items before it."""
 
     places: list[Place]
     hidden: int

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from responses_api.admin.elements.display import NOTHING, badge, file_size, json_block, moment, two_lines
+from responses_api.admin.elements.display import NOTHING, badge, file_size, json_block, timestamp, two_lines
 from responses_api.admin.elements.excerpt import HEAD, excerpt, role_of
 from responses_api.admin.elements.filters import ItemTypeFilter
 from responses_api.admin.elements.lists import ReadOnlyList
@@ -42,7 +42,7 @@ class ItemAdmin(ReadOnlyList):
         return rows.annotate(head=Substr("payload", 1, HEAD), characters=Length("payload"))
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
-        """Words are looked for in a bounded number of rows, since no index helps there."""
+        """Search words in a limited number of rows, since there is no index for it."""
         term = search_term.strip()
         if not term:
             return queryset, False
@@ -66,7 +66,7 @@ class ItemAdmin(ReadOnlyList):
 
     @admin.display(description="stored")
     def made(self, row: Any) -> SafeString:
-        return two_lines(moment(row.created_at), file_size(row.characters))
+        return two_lines(timestamp(row.created_at), file_size(row.characters))
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -104,7 +104,7 @@ def shortened(wire_id: str) -> str:
 
 
 def raw(row: Item) -> SafeString:
-    """The item as JSON; as it is stored when it can't be read."""
+    """The item as JSON; the stored text when it can't be parsed."""
     try:
         return json_block(row.wire())
     except ValueError:

@@ -1,4 +1,4 @@
-"""What the page of a response shows, gathered by a fixed number of queries."""
+"""The content of a response's page, read by a fixed number of queries."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from responses_api.selectors.responses import wire_response
 from .bubbles import Bubble, BubbleMaker, remark
 from .conversation import SHOWN_ITEMS, WHOLE, read_history
 
-# Settings, each with the value that is not worth showing.
+# Settings, each with the usual value, which is not shown.
 SETTINGS = {
     "temperature": None,
     "top_p": None,
@@ -35,16 +35,16 @@ CONTINUATIONS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsePage:
-    """Everything the template needs beside the row itself."""
+    """The values that the template needs besides the row."""
 
     instructions: Bubble | None
     bubbles: list[Bubble]
     hidden: int
-    """Older items that are not shown."""
+    """The number of older items that are not shown."""
     figures: list[tuple[str, str]]
     times: list[tuple[str, Any]]
     worker: Process | None
-    """The process that holds it, if that has a row."""
+    """The worker that owns the response, if it has a row."""
     settings: list[tuple[str, str]]
     metadata: list[tuple[str, str]]
     error: str
@@ -54,12 +54,12 @@ class ResponsePage:
 
 
 def get_response_page(row: Response) -> ResponsePage:
-    """Read all about a response. Whatever is stored is shown; nothing in it makes this fail."""
+    """Read the values of a response's page. Any stored content is shown, and none makes this fail."""
     body = parsed(row.body)
     ended = row.turn_id is not None
     history = read_history(row.turn_id if ended else row.parent_id, own_turn=ended, limit=SHOWN_ITEMS)
     maker = BubbleMaker()
-    # The newest texts first, so that they have the room when the page gets long.
+    # The newest texts first, so that older ones are shortened when the page gets too long.
     pending = pending_input(maker, row) if not ended else []
     instructions = instructions_bubble(maker, body.get("instructions"))
     bubbles = [maker.from_place(place) for place in reversed(history.places)][::-1] + pending
@@ -84,7 +84,7 @@ def get_response_page(row: Response) -> ResponsePage:
 
 
 def parsed(text: str) -> dict[str, Any]:
-    """A stored object; empty when it can't be read."""
+    """A stored object; empty when it can't be parsed."""
     try:
         return mapping(orjson.loads(text))
     except orjson.JSONDecodeError:
@@ -111,7 +111,7 @@ def instructions_bubble(maker: BubbleMaker, value: Any) -> Bubble | None:
 
 
 def pending_input(maker: BubbleMaker, row: Response) -> list[Bubble]:
-    """What the request of a running job sent; its items are stored when it ends."""
+    """The input of an active job, taken from its request: its items are stored when it ends."""
     if len(row.request) > WHOLE:
         note = f"The request has {file_size(len(row.request))}. Its items are shown when it has ended."
         return [Bubble(side="other", label="input", parts=[remark(note)], own=True)]
@@ -152,12 +152,12 @@ def figures_of(row: Response) -> list[tuple[str, str]]:
 
 
 def seconds(milliseconds: int) -> str:
-    """A time span for people."""
+    """A time span as text."""
     return f"{milliseconds:,} ms" if milliseconds < 1000 else f"{milliseconds / 1000:,.2f} s"
 
 
 def times_of(row: Response) -> list[tuple[str, Any]]:
-    """The moments of its life."""
+    """The timestamps of a response."""
     times: list[tuple[str, Any]] = [("Created", row.created_at)]
     if row.completed_at is not None:
         times.append(("Completed", row.completed_at))
@@ -171,7 +171,7 @@ def times_of(row: Response) -> list[tuple[str, Any]]:
 
 
 def error_of(body: dict[str, Any]) -> str:
-    """Why it has no or no whole answer."""
+    """Why a response has no answer or an incomplete one."""
     error = mapping(body.get("error"))
     if error:
         return ": ".join(str(error[name]) for name in ("code", "message") if error.get(name))
@@ -180,7 +180,7 @@ def error_of(body: dict[str, Any]) -> str:
 
 
 def previous_of(row: Response) -> Response | None:
-    """The response that this one continues, if it is still there."""
+    """The response that this one continues, if it is still stored."""
     if not row.previous_response_id:
         return None
     previous = Response.objects.filter(public_id=row.previous_response_id, project_id=row.project_id)
@@ -188,7 +188,7 @@ def previous_of(row: Response) -> Response | None:
 
 
 def continuations_of(row: Response) -> list[Response]:
-    """The first of those that continue this one."""
+    """The first responses that continue this one."""
     if row.turn_id is None:
         return []
     following = Response.objects.filter(turn__parent_id=row.turn_id).order_by("pk")
@@ -196,7 +196,7 @@ def continuations_of(row: Response) -> list[Response]:
 
 
 def raw_of(row: Response, body: dict[str, Any]) -> str:
-    """The object that clients get, as JSON; the stored text when it can't be read."""
+    """The object that clients get, as JSON; the stored text when it can't be parsed."""
     output = TurnItem.objects.filter(turn=row.turn_id, is_output=True).aggregate(size=Sum("item__size"))["size"] or 0
     if len(row.body) + output > WHOLE:
         return f"This object has {file_size(len(row.body) + output)}. GET /v1/responses/{row.public_id} answers it."

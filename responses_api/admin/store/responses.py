@@ -1,4 +1,4 @@
-"""Stored and running responses, each as the conversation it belongs to."""
+"""Stored and active responses, each with its conversation."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from responses_api.admin.elements.deletion import AT_ONCE, DeletedByServices
-from responses_api.admin.elements.display import NOTHING, badge, moment, origin_of, two_lines
+from responses_api.admin.elements.display import NOTHING, badge, origin_of, timestamp, two_lines
 from responses_api.admin.elements.excerpt import excerpt, with_opening_words
 from responses_api.admin.elements.filters import ModelFilter
 from responses_api.admin.elements.lists import ReadOnlyList
@@ -41,7 +41,7 @@ def status_badge(status: str) -> SafeString:
 
 @admin.register(Response, site=site)
 class ResponseAdmin(DeletedByServices, ReadOnlyList):
-    """Read-only; deleting goes the way that the API's does."""
+    """Read-only; deletes through the service that the API uses."""
 
     list_display = ("asked", "state", "origin", "made")
     sortable_by = ("made",)
@@ -88,7 +88,7 @@ class ResponseAdmin(DeletedByServices, ReadOnlyList):
     @admin.display(description="created", ordering="pk")
     def made(self, row: Response) -> SafeString:
         tokens = "" if row.input_tokens is None else f"{row.input_tokens:,} in, {row.output_tokens or 0:,} out"
-        return two_lines(moment(row.created_at), tokens)
+        return two_lines(timestamp(row.created_at), tokens)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -111,26 +111,26 @@ class ResponseAdmin(DeletedByServices, ReadOnlyList):
         return super().change_view(request, object_id, form_url, context)
 
     def has_cancel_permission(self, request: HttpRequest) -> bool:
-        """To cancel is to change a response, though nobody may edit one."""
+        """Cancelling needs the permission to change responses, although nobody can edit one."""
         return request.user.has_perm("responses_api.change_response")
 
     @admin.action(permissions=["cancel"], description="Cancel selected background responses")
     def cancel_selected(self, request: HttpRequest, queryset: QuerySet) -> None:
-        """The action in lists: the same as the API's, without waiting for the workers."""
+        """The action of the list: cancels as the API does, without waiting for the workers."""
         running = queryset.filter(background=True, status__in=ACTIVE)
-        chosen = queryset.count()
-        if chosen > AT_ONCE:
+        selected = queryset.count()
+        if selected > AT_ONCE:
             self.message_user(request, f"Select at most {AT_ONCE} at once.", messages.WARNING)
             return
-        left_alone = chosen - running.count()
+        left_alone = selected - running.count()
         ended = requested = 0
         for row in list(running.select_related("project", "key")):
             try:
-                found = request_cancellation(caller=Caller(project=row.project, key=row.key), response_id=row.public_id)
-            except ApiError:  # gone meanwhile
+                job = request_cancellation(caller=Caller(project=row.project, key=row.key), response_id=row.public_id)
+            except ApiError:  # removed meanwhile
                 left_alone += 1
                 continue
-            ended, requested = ended + (not found.is_active), requested + found.is_active
+            ended, requested = ended + (not job.is_active), requested + job.is_active
         if ended:
             self.message_user(request, f"Cancelled: {ended}.", messages.SUCCESS)
         if requested:

@@ -1,9 +1,9 @@
-"""Accounting: one row a generation, without content."""
+"""Accounting: one row per generation, without content."""
 
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from responses_api.admin.elements.display import NOTHING, moment, origin_of, two_lines
+from responses_api.admin.elements.display import NOTHING, origin_of, timestamp, two_lines
 from responses_api.admin.elements.filters import ModelFilter
 from responses_api.admin.elements.lists import ReadOnlyList
 from responses_api.admin.site import site
@@ -14,7 +14,7 @@ from .responses import status_badge
 
 @admin.register(UsageRecord, site=site)
 class UsageAdmin(ReadOnlyList):
-    """Read-only: it is what bills are made of."""
+    """Read-only: usage is the basis of billing."""
 
     list_display = ("ended", "origin", "state", "tokens", "time")
     sortable_by = ("ended",)
@@ -31,7 +31,7 @@ class UsageAdmin(ReadOnlyList):
 
     @admin.display(description="ended", ordering="created_at")
     def ended(self, row: UsageRecord) -> str:
-        return moment(row.created_at)
+        return timestamp(row.created_at)
 
     @admin.display(description="model and origin")
     def origin(self, row: UsageRecord) -> SafeString:

@@ -1,4 +1,4 @@
-"""`manage.py accept_secret`: after a secret was changed on purpose."""
+"""`manage.py accept_secret`: accepts a secret that was changed on purpose."""
 
 from typing import Any
 

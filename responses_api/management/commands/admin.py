@@ -1,4 +1,4 @@
-"""`manage.py admin`: make an administrator."""
+"""`manage.py admin`: creates an administrator."""
 
 import getpass
 import os
@@ -45,13 +45,13 @@ class Command(BaseCommand):
             raise CommandError(" ".join(error.messages)) from None
 
     def make(self, username: str, password: str) -> None:
-        """Make the administrator and say where to sign in. Raises :class:`ValidationError`."""
+        """Create the administrator and print where to sign in. Raises :class:`ValidationError`."""
         refuse_taken(username)
         user = create_administrator(username=username, password=password)
         self.stdout.write(f"Made the administrator “{user.username}”. Sign in at /admin/ of the server.")
 
     def ask(self, username: str) -> None:
-        """Ask until the answers can be used."""
+        """Ask for a name and a password until they are valid."""
         if not sys.stdin.isatty():
             raise CommandError(
                 "There is no terminal to ask for a password. Give it with --password-stdin, "
@@ -78,7 +78,7 @@ class Command(BaseCommand):
 
 
 def refuse_taken(username: str) -> None:
-    """Raise :class:`CommandError` when somebody has the name, saying how to set a new password."""
+    """Raise :class:`CommandError` when the name is taken; its message says how to set a new password."""
     if User.objects.filter(username=User.normalize_username(username)).exists():
         raise CommandError(
             f"There is a user called {username!r} already. "

@@ -1,4 +1,4 @@
-"""`manage.py key`: make an API key."""
+"""`manage.py key`: creates an API key."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,7 +13,7 @@ from responses_api.models import Project, User
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.accounts.create_project import create_project
 
-LONGEST_DAYS = 36_500
+MAX_DAYS = 36_500
 
 
 class Command(BaseCommand):
@@ -28,8 +28,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         ensure_tables()
         days = options["expires_days"]
-        if days is not None and not 1 <= days <= LONGEST_DAYS:
-            raise CommandError(f"--expires-days must be a whole number from 1 to {LONGEST_DAYS}, not {days}.")
+        if days is not None and not 1 <= days <= MAX_DAYS:
+            raise CommandError(f"--expires-days must be a whole number from 1 to {MAX_DAYS}, not {days}.")
         owner = None
         if options["owner"] is not None:
             owner = User.objects.filter(username=options["owner"]).first()
@@ -55,7 +55,7 @@ class Command(BaseCommand):
 
 
 def sentences(error: ValidationError) -> list[str]:
-    """What is wrong, each with the field it is about."""
+    """The messages of an error, each with the name of its field."""
     if not hasattr(error, "error_dict"):
         return list(error.messages)
     return [f"{field}: {text}" for field, texts in error.message_dict.items() for text in texts]

@@ -1,4 +1,4 @@
-"""`manage.py models`: the models of this machine."""
+"""`manage.py models`: manages the models of this machine."""
 
 import io
 import json
@@ -107,7 +107,7 @@ class Command(BaseCommand):
             aliases = ", ".join(model.aliases)
             table.add_row(model.name, aliases, f"{model.context_length:,}", model.weights, size, model.source)
         text = io.StringIO()
-        # Wide enough that no name is cut: a narrow terminal wraps, and a pipe gets whole lines.
+        # Wide enough for all names: a narrow terminal wraps lines, and a pipe gets whole lines.
         Console(file=text, width=1000).print(table)
         self.stdout.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
@@ -120,16 +120,16 @@ class Command(BaseCommand):
             raise CommandError("Give a model to set the alias, or --remove to remove it.")
         if options["remove"]:
             registry.remove_alias(alias)
-            self.tell({"alias": alias, "removed": True}, f"Removed the alias {alias}.", options)
+            self.report({"alias": alias, "removed": True}, f"Removed the alias {alias}.", options)
             return
         entry = registry.add_alias(alias, model)
         self.show(entry, as_json=options["json"])
 
     def do_rm(self, registry: Registry, options: dict[str, Any]) -> None:
         entry = registry.remove_model(options["model"])
-        self.tell({"name": entry.name, "removed": True}, f"Removed the model {entry.name}.", options)
+        self.report({"name": entry.name, "removed": True}, f"Removed the model {entry.name}.", options)
 
-    def tell(self, value: dict[str, Any], sentence: str, options: dict[str, Any]) -> None:
+    def report(self, value: dict[str, Any], sentence: str, options: dict[str, Any]) -> None:
         """Print a result for programs or for people."""
         self.stdout.write(json.dumps(value) if options["json"] else sentence)
 
@@ -137,8 +137,8 @@ class Command(BaseCommand):
         """Print one model."""
         dialect = read_dialect(entry.path)
         if as_json:
-            about = {"dialect": dialect.name, "own_tool_template": dialect.own_template, "thinks": dialect.thinks}
-            self.stdout.write(json.dumps({**entry.as_dict(), **about}, indent=2))
+            details = {"dialect": dialect.name, "own_tool_template": dialect.own_template, "thinks": dialect.thinks}
+            self.stdout.write(json.dumps({**entry.as_dict(), **details}, indent=2))
             return
         facts = {
             "Name": entry.name,

@@ -1,4 +1,4 @@
-"""`manage.py workers`: the worker processes that live."""
+"""`manage.py workers`: lists the live worker processes."""
 
 import io
 import json
@@ -40,13 +40,13 @@ class Command(BaseCommand):
             heard = f"{timezone.localtime(worker.heartbeat_at):%H:%M:%S}"
             table.add_row(worker.host, str(worker.pid), ", ".join(worker.models), *figures, since, heard)
         text = io.StringIO()
-        # Wide enough that no name is cut: a narrow terminal wraps, and a pipe gets whole lines.
+        # Wide enough for all names: a narrow terminal wraps lines, and a pipe gets whole lines.
         Console(file=text, width=1000).print(table)
         self.stdout.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
 
 
 def as_dict(worker: WorkerStatus) -> dict[str, Any]:
-    """A worker for programs: as `/v1/status` has it, and when it was last heard of."""
+    """A worker as JSON: the object of `/v1/status`, with the time of the last heartbeat."""
     return {
         "host": worker.host,
         "pid": worker.pid,
