@@ -1,4 +1,4 @@
-"""The project as an app: it has commands and checks, but no models."""
+"""The project as a Django app, with commands but without models."""
 
 from django.apps import AppConfig
 
@@ -8,7 +8,7 @@ class SiteConfig(AppConfig):
     verbose_name = "Site"
 
     def ready(self) -> None:
-        # Whoever sends a task finds the configured application, on any thread.
+        # Code that sends tasks finds the configured Celery application, on any thread.
         from responses_api.services.processes.freed_memory import limit_arenas
         from responses_site.celery import app
 

@@ -14,9 +14,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "responses_site.settings")
 
 
 def configuration() -> dict[str, Any]:
-    """Django's settings for Celery, by Celery's names.
+    """The settings for Celery, by Celery's names.
 
-    A copy: Celery looks up settings for every message, and with those of Django a message took 0.53 ms instead of 0.33.
+    A copy, since Celery looks up settings for every message: with Django's object a message took 0.53 ms, not 0.33 ms.
     """
     names = (name for name in dir(settings) if name.startswith(NAMESPACE))
     return {name.removeprefix(NAMESPACE).lower(): getattr(settings, name) for name in names}

@@ -1,4 +1,4 @@
-"""The data directory, and the signing key that an embedded server makes for itself."""
+"""The data directory, and the secret key that an embedded server creates."""
 
 import fcntl
 import os
@@ -12,12 +12,12 @@ from pathlib import Path
 from responses_site.env import SettingError
 
 OWNER_ONLY = 0o077
-"""What a process takes from the mode of every file that it makes: conversations, sessions and secrets are in them."""
+"""The process's umask: its files contain conversations, sessions and secrets."""
 
 
 def make_data_dir(path: Path) -> None:
-    """Makes the directory of the database, secrets and models, for its owner alone, and takes from others what an
-    existing one lets them read. Raises `SettingError` when it can't be written to, or not be closed to others."""
+    """Create the directory of the database, secrets and models, for its owner only, or restrict an existing one to its
+    owner. Raises `SettingError` when the directory can't be written to or can't be restricted."""
     os.umask(OWNER_ONLY)
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -39,8 +39,8 @@ def make_data_dir(path: Path) -> None:
 
 
 def close_to_others(path: Path) -> None:
-    """Leave a file or directory to its owner."""
-    with suppress(FileNotFoundError):  # SQLite removes some of its files meanwhile
+    """Restrict a file or directory to its owner."""
+    with suppress(FileNotFoundError):  # SQLite may remove some of its files meanwhile
         mode = stat.S_IMODE(path.stat().st_mode)
         if mode & OWNER_ONLY:
             path.chmod(mode & ~OWNER_ONLY)
@@ -48,8 +48,10 @@ def close_to_others(path: Path) -> None:
 
 @contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
-    """No other server of the embedded shape runs on this data directory meanwhile. The system lets go of the lock when
-    a process dies. Raises `SettingError` when there is one: it would take this one's requests, unheard by its readers.
+    """Lock the data directory for this server, until the block ends or the process dies.
+
+    Raises `SettingError` when another embedded server runs on it: one would claim requests whose readers are connected
+    to the other.
     """
     with (data_dir / "server.lock").open("a+") as file:
         try:
@@ -67,10 +69,10 @@ def only_server(data_dir: Path) -> Iterator[None]:
 
 
 def load_or_create_secret_key(data_dir: Path) -> str:
-    """The key in `<data_dir>/secret.key`, made on first use, readable by its owner only.
+    """The key in `<data_dir>/secret.key`, created on first use, readable by its owner only.
 
-    Processes that start together agree on one key: it is written whole under another name, then linked, and the first
-    link wins. Raises `SettingError` when the file can't be used.
+    Processes that start at the same time agree on one key: it is written to a temporary file, then linked, and the
+    first link wins. Raises `SettingError` when the file can't be used.
     """
     path = data_dir / "secret.key"
     try:

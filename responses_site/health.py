@@ -10,13 +10,13 @@ from responses_api.web.reading import read_only
 
 @read_only
 def healthz(request: HttpRequest) -> JsonResponse:
-    """The process answers."""
+    """Liveness: the process answers."""
     return answer({"status": "ok"})
 
 
 @read_only
 def readyz(request: HttpRequest) -> JsonResponse:
-    """The database answers, and a worker has announced a model."""
+    """Readiness: the database answers, and a live worker serves a model."""
     try:
         connection.ensure_connection()
         models = len(live_fleet().offers)
@@ -28,5 +28,5 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def answer(health: Health) -> JsonResponse:
-    """200, or 503 for what can't serve."""
+    """A 200, or a 503 when the server is unavailable."""
     return JsonResponse(health, status=200 if health["status"] == "ok" else 503)

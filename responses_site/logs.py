@@ -1,6 +1,6 @@
-"""Logging: structlog in front, the standard library behind, one form for both.
+"""Logging: structlog on top of the standard library, with one format for both.
 
-Whoever handles a request binds `request_id` with `structlog.contextvars`; every line logged on its behalf carries it.
+The handler of a request binds `request_id` with `structlog.contextvars`, so that all lines of the request contain it.
 """
 
 import logging
@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from structlog.typing import Processor
 
-# Talkative below warning, or at every connection.
+# These log too much below warning level, or a line per connection.
 QUIET_LOGGERS = ("twisted", "daphne", "celery", "kombu", "amqp", "asyncio", "httpx", "httpcore", "urllib3", "filelock")
 
 SHARED_PROCESSORS: list[Processor] = [
@@ -23,7 +23,7 @@ SHARED_PROCESSORS: list[Processor] = [
 
 
 def logging_config(*, level: str, form: str) -> dict[str, Any]:
-    """Django's `LOGGING`: everything to stderr, as lines for people (`console`) or as JSON objects (`json`)."""
+    """Django's `LOGGING`: everything to stderr, as text (`console`) or as JSON objects (`json`)."""
     render: list[Processor] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if form == "json":
         render += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
@@ -44,7 +44,7 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
         "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
         "root": {"handlers": ["stderr"], "level": level.upper()},
         "loggers": {
-            # Django's own handlers would print a second time.
+            # Django's own handlers would print each line a second time.
             "django": {"handlers": [], "level": "INFO", "propagate": True},
             "django.request": {"level": "ERROR", "filters": ["unforeseen"]},
             **{name: {"level": "WARNING"} for name in QUIET_LOGGERS},
@@ -53,12 +53,12 @@ def logging_config(*, level: str, form: str) -> dict[str, Any]:
 
 
 def is_unforeseen(record: logging.LogRecord) -> bool:
-    """Whether Django reports an exception, not merely a status: the API's own 5xx have been logged with their cause."""
+    """Whether Django reports an exception, not only a status: the API logs the causes of its own 5xx responses."""
     return record.exc_info is not None and record.exc_info[0] is not None
 
 
 def configure(config: dict[str, Any]) -> None:
-    """Django calls it with `LOGGING` when it starts (`LOGGING_CONFIG`)."""
+    """Configure logging. Django calls this with `LOGGING` when it starts (`LOGGING_CONFIG`)."""
     logging.config.dictConfig(config)
     structlog.configure(
         processors=[

@@ -1,6 +1,6 @@
-"""Celery's broker inside one process: kombu's memory transport, told of a message instead of looking for one.
+"""Celery's broker within one process: kombu's memory transport, woken by messages instead of polling.
 
-kombu's own asks its queues every so often; each task waits half that time, and an idle server never sleeps.
+kombu's own transport polls its queues: each task waits half an interval on average, and an idle server never sleeps.
 """
 
 import threading
@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 from kombu.transport import TRANSPORT_ALIASES, memory
 
 SCHEME = "process-memory"
-LONGEST_WAIT_SECONDS = 60.0
+MAX_WAIT_SECONDS = 60.0
 
 
 class Channel(memory.Channel):
-    """A channel whose messages wake whoever drains."""
+    """A channel whose messages wake the draining thread."""
 
     arrived: ClassVar = threading.Event()
 
@@ -29,7 +29,7 @@ class Channel(memory.Channel):
 
 
 class Transport(memory.Transport):
-    """For one draining thread a process: a message wakes one of them."""
+    """For one draining thread per process, since a message wakes only one."""
 
     Channel = Channel
 
@@ -38,12 +38,12 @@ class Transport(memory.Transport):
         assert self.cycle is not None
         deadline = None if timeout is None else time.monotonic() + timeout
         while True:
-            # Before the look: a message that comes after it is seen by the wait.
+            # Cleared before the queues are read: a message that arrives afterwards ends the wait.
             Channel.arrived.clear()
             try:
                 self.cycle.get(self._deliver, timeout=timeout)
             except Empty:
-                left = LONGEST_WAIT_SECONDS if deadline is None else deadline - time.monotonic()
+                left = MAX_WAIT_SECONDS if deadline is None else deadline - time.monotonic()
                 if left <= 0:
                     raise TimeoutError from None
                 Channel.arrived.wait(left)
@@ -52,5 +52,5 @@ class Transport(memory.Transport):
 
 
 def register() -> None:
-    """Let broker URLs name it: ``process-memory://``."""
+    """Register the transport for broker URLs such as ``process-memory://``."""
     TRANSPORT_ALIASES[SCHEME] = f"{__name__}:{Transport.__name__}"

@@ -1,4 +1,4 @@
-"""The kinds of value that a setting can have: what is allowed, in words, and how its text is read."""
+"""The kinds of values of settings: each describes what is allowed, and parses a text."""
 
 import ipaddress
 import re
@@ -13,17 +13,17 @@ KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 
 
 class Invalid(Exception):
-    """A text is no value of a kind."""
+    """A text is not a valid value of a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type of value: what is allowed, in words, and how its text is read (raising `Invalid`)."""
+    """A type of value: a description of what is allowed, and the parser of its text, which raises `Invalid`."""
 
     allowed: str
     parse: Callable[[str], Any]
     show: Callable[[Any], str] = str
-    secret: bool = False  # a value that may carry a password is never printed
+    secret: bool = False  # a value that may contain a password is never printed
 
 
 def _reject_unless(condition: bool) -> None:
@@ -66,10 +66,10 @@ def byte_count(low: int) -> Kind:
     units = {"": 1, "B": 1, "KIB": KIB, "MIB": MIB, "GIB": GIB}
 
     def parse(value: str) -> int:
-        found = re.fullmatch(r"([0-9]{1,15})\s*([A-Za-z]*)", value)
-        if found is None or found[2].upper() not in units:
+        match = re.fullmatch(r"([0-9]{1,15})\s*([A-Za-z]*)", value)
+        if match is None or match[2].upper() not in units:
             raise Invalid
-        number = int(found[1]) * units[found[2].upper()]
+        number = int(match[1]) * units[match[2].upper()]
         _reject_unless(number >= low)
         return number
 
@@ -105,7 +105,7 @@ def _parse_origins(value: str) -> tuple[str, ...]:
 def _parse_cors_origins(value: str) -> tuple[str, ...]:
     origins = tuple(name.rstrip("/").lower() for name in _parse_names(value))
     for origin in origins:
-        # Any scheme: browser extensions and desktop applications have their own.
+        # Any scheme, since browser extensions and desktop applications have their own.
         _reject_unless(origin == "*" or bool(re.fullmatch(r"[a-z][a-z0-9+.-]*://[^/?#@\s*]+", origin)))
     return origins
 
@@ -115,7 +115,7 @@ def _parse_address(value: str) -> str:
     try:
         ipaddress.ip_address(value)
     except ValueError:
-        # A host name; digits and dots alone would be a mistyped address.
+        # A host name; a value of digits and dots only is a mistyped address.
         _reject_unless(bool(re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", value)))
         _reject_unless(bool(re.search(r"[A-Za-z]", value)))
     return value
@@ -142,7 +142,7 @@ def _show_names(value: tuple[str, ...]) -> str:
 def _parse_directory(value: str) -> Path:
     try:
         return (BASE_DIR / Path(value).expanduser()).resolve()
-    except (ValueError, RuntimeError, OSError):  # a NUL, no such user's home, a loop of links
+    except (ValueError, RuntimeError, OSError):  # a NUL, an unknown user's home, a loop of links
         raise Invalid from None
 
 

@@ -1,4 +1,4 @@
-"""What is made from the declarations in `responses_site.env`: `docs/settings.md`, and types for the type checker."""
+"""Generates `docs/settings.md`, and types for the type checker, from the declarations in `responses_site.env`."""
 
 import inspect
 from pathlib import Path
@@ -27,18 +27,18 @@ import pathlib
 
 
 def generated_files() -> dict[Path, str]:
-    """Every file and what must be in it."""
+    """The generated files and their content."""
     return {DOCUMENT: settings_document(), TYPES: setting_types()}
 
 
 def setting_types() -> str:
-    """A stub that types Django's settings."""
+    """A stub with the types of Django's settings."""
     lines = [f"{name}: {inspect.formatannotation(kind)}" for name, kind in django_setting_types().items()]
     return "\n".join([TYPES_INTRODUCTION, *lines]) + "\n"
 
 
 def settings_document() -> str:
-    """The whole page."""
+    """The content of `docs/settings.md`."""
     lines = [INTRODUCTION, "| variable | default | allowed | shape | meaning |", "|---|---|---|---|---|"]
     lines += [_row(declaration) for declaration in declarations()]
     return "\n".join(lines) + "\n"

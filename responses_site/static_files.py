@@ -6,13 +6,13 @@ from whitenoise.responders import StaticFile
 
 
 class StaticFilesMiddleware(WhiteNoiseMiddleware):  # type: ignore[misc]  # whitenoise has no types
-    """WhiteNoise, answering with whole files: Django can't stream its file objects under ASGI, and warns."""
+    """WhiteNoise that answers with whole files: Django can't stream its file objects under ASGI, and warns."""
 
     @staticmethod
     def serve(static_file: StaticFile, request: HttpRequest) -> HttpResponse:
-        found = static_file.get_response(request.method, request.META)
+        response = static_file.get_response(request.method, request.META)
         content = b""
-        if found.file is not None:
-            with found.file:
-                content = found.file.read()
-        return HttpResponse(content, status=int(found.status), headers=dict(found.headers))
+        if response.file is not None:
+            with response.file:
+                content = response.file.read()
+        return HttpResponse(content, status=int(response.status), headers=dict(response.headers))

@@ -1,4 +1,4 @@
-"""Ctrl-C under `make serve` ends the server only, so that make sees its status 0 and has nothing to complain of."""
+"""Ctrl-C under `make serve` ends the server only, so that make sees its status 0 and prints no error."""
 
 import os
 import signal
@@ -9,16 +9,17 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def own_terminal() -> Iterator[None]:
-    """While it lasts, keys such as Ctrl-C reach this process and not the `make` that started it.
+    """Within the block, Ctrl-C reaches this process and not the `make` that started it.
 
-    The process becomes a foreground group of its own, and gives the terminal back at the end. It does nothing unless
-    make is the parent and the terminal is ours to take.
+    The process becomes its own foreground process group, and returns the terminal at the end. Without make as the
+    parent, or without the terminal in its foreground, nothing changes.
     """
     parent_group = os.getpgrp()
     if "MAKELEVEL" not in os.environ or not _in_foreground(parent_group) or parent_group == os.getpid():
         yield
         return
-    # Taking the terminal from the background would stop us (SIGTTOU); being stopped would leave nobody at it (SIGTSTP).
+    # Taking the terminal in the background would stop the process (SIGTTOU). Ctrl-Z (SIGTSTP) would stop it without
+    # make in the foreground to return to.
     previous = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGTTOU, signal.SIGTSTP)}
     os.setpgid(0, 0)
     os.tcsetpgrp(sys.stdin.fileno(), os.getpid())

@@ -1,4 +1,4 @@
-"""How a variable of the environment is declared: as a field of a dataclass, once, with all that is said of it."""
+"""The declaration of an environment variable, as a field of a dataclass with metadata."""
 
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -9,12 +9,12 @@ Shape = Literal["both", "team"]
 
 
 class SettingError(Exception):
-    """A variable can't be used; the message is one line that names it and says what is allowed."""
+    """A variable has an invalid value; the message is one line that names it and says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What is said of one variable: for its reader, for `docs/settings.md` and for Django's settings."""
+    """The metadata of one variable: for parsing, for `docs/settings.md` and for Django's settings."""
 
     name: str
     kind: Kind
@@ -22,7 +22,7 @@ class Declaration:
     shape: Shape
     default_text: str
     becomes: str
-    """The setting of Django or of a library that is made of it; none where code reads it as `RESPONSES_…`."""
+    """The setting of Django or of a library that is made from it; empty when code reads it as `RESPONSES_…`."""
 
     def parse(self, text: str) -> Any:
         """The value. Raises `SettingError`."""
@@ -43,7 +43,7 @@ def setting(
     default_text: str | None = None,
     becomes: str = "",
 ) -> Any:
-    """Declares one variable; `default_text` is for the reader where the default is worked out."""
+    """Declare one variable; `default_text` describes a default that is calculated."""
     shown = default_text if default_text is not None else f"`{kind.show(default)}`"
     declaration = Declaration(name, kind, help, shape, shown, becomes)
     return field(default=default, metadata={"declaration": declaration})

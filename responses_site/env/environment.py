@@ -1,4 +1,4 @@
-"""Every setting as one typed object, and the one place that reads the environment."""
+"""All settings as one typed object, and the only place that reads the environment."""
 
 import difflib
 import ipaddress
@@ -23,23 +23,23 @@ LOCAL_NAMES = (
     "localhost",
     "127.0.0.1",
     "[::1]",
-    # How containers on this machine call it: Docker's name, and Podman's.
+    # The names of this machine in Docker's and in Podman's containers.
     "host.docker.internal",
     "host.containers.internal",
 )
-"""The names of this machine to itself, as the `Host` header spells them."""
+"""The names of this machine, as they are written in the `Host` header."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment(ProcessSettings, ModelSettings, JobSettings, RequestSettings, StoreSettings, ServerSettings):
-    """Every setting, checked; a dataclass takes the fields of its last base first.
+    """All settings, checked; a dataclass has the fields of its last base first.
 
-    `Environment.read(os.environ)` is how the settings get theirs.
+    Django's settings call `Environment.read(os.environ)`.
     """
 
     @classmethod
     def read(cls, environ: Mapping[str, str]) -> "Environment":
-        """The settings that `environ` gives; empty values count as unset. Raises `SettingError`."""
+        """The settings in `environ`; empty values count as unset. Raises `SettingError`."""
         values: dict[str, Any] = {}
         for attribute, declaration in _declarations():
             text = environ.get(declaration.name, "").strip()
@@ -50,7 +50,7 @@ class Environment(ProcessSettings, ModelSettings, JobSettings, RequestSettings, 
         return environment
 
     def django_settings(self) -> dict[str, Any]:
-        """What code reads as `settings.RESPONSES_…`: all that no setting of Django or a library is made of."""
+        """The settings that code reads as `settings.RESPONSES_…`: all except those of Django and libraries."""
         return {
             f"RESPONSES_{attribute.upper()}": getattr(self, attribute)
             for attribute, declaration in _declarations()
@@ -72,7 +72,7 @@ class Environment(ProcessSettings, ModelSettings, JobSettings, RequestSettings, 
 
     @property
     def team(self) -> bool:
-        """Whether web and worker processes are apart, and so need a broker between them."""
+        """Whether web and worker processes are separate, and need a broker."""
         return bool(self.redis_url or self.broker_url)
 
     @property
@@ -81,7 +81,7 @@ class Environment(ProcessSettings, ModelSettings, JobSettings, RequestSettings, 
 
     @property
     def open_access(self) -> bool:
-        """Whether requests may do without a key while none was ever made: only this machine can send any."""
+        """Whether requests need no key until one is created, since only this machine can send any."""
         names_are_local = all(name.lower() in LOCAL_NAMES for name in self.allowed_hosts)
         return self.bound_to_loopback and names_are_local and not self.behind_tls and not self.team
 
@@ -95,17 +95,17 @@ class Environment(ProcessSettings, ModelSettings, JobSettings, RequestSettings, 
 
 
 def _declarations() -> list[tuple[str, Declaration]]:
-    found: list[Field[Any]] = list(fields(Environment))
-    return [(item.name, item.metadata["declaration"]) for item in found]
+    declared: list[Field[Any]] = list(fields(Environment))
+    return [(item.name, item.metadata["declaration"]) for item in declared]
 
 
 def declarations() -> list[Declaration]:
-    """Every variable, in the order of the documentation."""
+    """All variables, in the order of the documentation."""
     return [declaration for _, declaration in _declarations()]
 
 
 def unknown_names(environ: Mapping[str, str]) -> list[str]:
-    """One sentence for each `RESPONSES_` variable that is no setting, with the name that was probably meant."""
+    """One sentence for each `RESPONSES_` variable that is not a setting, with the name that was probably meant."""
     known = {declaration.name for declaration in declarations()}
     sentences = []
     for name in sorted(environ):
@@ -118,5 +118,7 @@ def unknown_names(environ: Mapping[str, str]) -> list[str]:
 
 def django_setting_types() -> dict[str, Any]:
     """The types of :meth:`Environment.django_settings`, by name."""
-    found: list[Field[Any]] = list(fields(Environment))
-    return {f"RESPONSES_{item.name.upper()}": item.type for item in found if not item.metadata["declaration"].becomes}
+    declared: list[Field[Any]] = list(fields(Environment))
+    return {
+        f"RESPONSES_{item.name.upper()}": item.type for item in declared if not item.metadata["declaration"].becomes
+    }

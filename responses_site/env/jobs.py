@@ -1,4 +1,4 @@
-"""How much waits and runs, and how long a background job can be read."""
+"""Limits on waiting and running requests, and on background jobs and their event logs."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
-    """How much waits and runs, and how long a background job can be read."""
+    """Limits on waiting and running requests, and on background jobs and their event logs."""
 
     max_queue: int = setting(
         "RESPONSES_MAX_QUEUE",

@@ -1,4 +1,4 @@
-"""What generates, and with how much memory."""
+"""The engine, the models, and their memory."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings:
-    """What generates, and with how much memory."""
+    """The engine, the models, and their memory."""
 
     default_model: str = setting(
         "RESPONSES_DEFAULT_MODEL", TEXT, "smollm2-135m", "Model for requests that name none; a name or an alias."

@@ -1,4 +1,4 @@
-"""How long processes wait for each other and for clients, and what they log."""
+"""Timeouts between processes and for clients, and logging."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessSettings:
-    """How long processes wait for each other and for clients, and what they log."""
+    """Timeouts between processes and for clients, and logging."""
 
     lease_seconds: float = setting(
         "RESPONSES_LEASE_SECONDS",

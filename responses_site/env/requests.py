@@ -1,4 +1,4 @@
-"""What a request, a connection and an answer may cost."""
+"""Limits on requests, connections and responses."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class RequestSettings:
-    """What a request, a connection and an answer may cost."""
+    """Limits on requests, connections and responses."""
 
     body_max_bytes: int = setting(
         "RESPONSES_BODY_MAX_BYTES",

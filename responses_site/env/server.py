@@ -1,4 +1,4 @@
-"""Where the server listens, who may reach it, and what it stands on."""
+"""The server's address, access to it, its database and its brokers."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class ServerSettings:
-    """Where the server listens, who may reach it, and what it stands on."""
+    """The server's address, access to it, its database and its brokers."""
 
     host: str = setting("HOST", ADDRESS, "127.0.0.1", "Address that the server binds to.")
     port: int = setting("PORT", kinds.integer(0, 65535), 8080, "Port that the server binds to; 0 takes a free one.")

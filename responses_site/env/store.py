@@ -1,4 +1,4 @@
-"""What is stored, how much of it, and for how long."""
+"""The store: what is stored, its limits, and for how long."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from .declaration import setting
 
 @dataclass(frozen=True, kw_only=True)
 class StoreSettings:
-    """What is stored, how much of it, and for how long."""
+    """The store: what is stored, its limits, and for how long."""
 
     store_default: bool = setting(
         "RESPONSES_STORE_DEFAULT", BOOLEAN, True, "Whether a response is stored when the request omits `store`."

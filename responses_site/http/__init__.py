@@ -1,1 +1,1 @@
-"""The web server: Daphne, with bounds."""
+"""The web server: Daphne, with limits."""

@@ -1,4 +1,4 @@
-"""A connection: requests begin with their headers, and what can't be read as HTTP is answered as everything else is."""
+"""A connection: requests start when their headers have arrived, and invalid HTTP gets a JSON error like all others."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 def unreadable() -> ApiError:
-    """The fault of a request that never became one."""
+    """The error for a request that is not valid HTTP."""
     return InvalidRequest(
         "The request is not valid HTTP/1.1. Check its first line, its headers, and the declared length of its body: "
         f"addresses are ASCII, and the first line and all headers have at most {HTTPChannel.totalHeadersSize} bytes."
@@ -29,7 +29,7 @@ def unreadable() -> ApiError:
 
 
 def envelope(error: ApiError) -> tuple[Headers, bytes]:
-    """The headers and the body of an error's answer."""
+    """The headers and the body of an error response."""
     body = orjson.dumps(error.envelope())
     return [
         *((name.encode(), value.encode("latin-1")) for name, value in error.headers.items()),
@@ -43,10 +43,10 @@ def envelope(error: ApiError) -> tuple[Headers, bytes]:
 class Channel(HTTPChannel):
     """A connection.
 
-    Twisted would hand a request on when its body is whole. Here the request begins when its headers have come, and its
-    body follows as it is read. An answer may so be complete before the body is: the rest is thrown away as it comes,
-    and the connection is kept for another request or closed. Closed at once, it would be reset, and the client would
-    lose the answer: so its writing half is closed first.
+    Twisted passes on a request once its body is complete. Here the request starts when its headers have arrived, and
+    its body follows as the application reads it. The response may therefore be complete before the body: the rest of
+    the body is discarded, and the connection is reused or closed. Closing it at once would reset it, and the client
+    could lose the response; so only its writing side is closed first.
     """
 
     requests: list[Any]
@@ -59,11 +59,11 @@ class Channel(HTTPChannel):
     _written = 0
     _drained: "asyncio.Future[None] | None" = None
 
-    # --- the connection's own time -----------------------------------------------------------------------------------
+    # --- timeouts ----------------------------------------------------------------------------------------------------
 
     def connectionMade(self) -> None:
         super().connectionMade()
-        self.setTimeout(None)  # the limits of time are looked after for all connections together
+        self.setTimeout(None)  # `Connections` checks the timeouts of all connections
         self._waits_since = time.monotonic()
         if not self.connections.admit(self):
             self._answer(Overloaded("The server has as many connections as it may. Try again in a few seconds."))
@@ -87,7 +87,7 @@ class Channel(HTTPChannel):
         return self._drains_since
 
     def refuse_slow_headers(self) -> None:
-        """Answer what doesn't become a request."""
+        """Refuse a request whose headers take too long."""
         seconds = settings.RESPONSES_READ_TIMEOUT_SECONDS
         self._refuse(
             RequestTimeout(
@@ -96,15 +96,15 @@ class Channel(HTTPChannel):
         )
 
     def close(self) -> None:
-        """End it in order."""
+        """Close the connection once what was written is sent."""
         self.loseConnection()
 
     def abort(self) -> None:
-        """End it at once; what its reader has not taken is lost."""
+        """Close the connection at once; unsent bytes are lost."""
         transport: Any = self.transport
         transport.abortConnection()
 
-    # --- what its reader takes ---------------------------------------------------------------------------------------
+    # --- writing -----------------------------------------------------------------------------------------------------
 
     @property
     def unsent(self) -> int:
@@ -134,7 +134,7 @@ class Channel(HTTPChannel):
         self._wake()
 
     async def drained(self) -> None:
-        """Wait until the reader has taken what was written, or is gone."""
+        """Wait until the client has read what was written, or has left."""
         if self._waitingForTransport and not self._closing:
             if self._drained is None:
                 self._drained = asyncio.get_running_loop().create_future()
@@ -167,13 +167,13 @@ class Channel(HTTPChannel):
     def headerReceived(self, line: bytes) -> bool:
         try:
             received: bool = super().headerReceived(line)
-        except ValueError:  # a length of so many digits that Python reads no number in it
+        except ValueError:  # a length with more digits than Python converts to a number
             self._respondToBadRequestAndDisconnect()
             return False
         return received
 
     def allHeadersReceived(self) -> None:
-        """Begin the request: its headers decide, before its body is there."""
+        """Start the request, before its body has arrived."""
         request = self.requests[-1]
         self.persistent = self.checkPersistence(request, self._version)
         self._begins_since = None
@@ -184,7 +184,7 @@ class Channel(HTTPChannel):
             return
         request = self.requests[-1]
         super().allContentReceived()
-        if request.finished:  # it was answered before
+        if request.finished:  # the response was complete before the body
             self._end(request)
 
     def requestDone(self, request: Any) -> None:
@@ -192,7 +192,7 @@ class Channel(HTTPChannel):
             self._end(request)
             return
         self._drains_since = time.monotonic()
-        self.read_on()
+        self.resume_reading()
         if not self.persistent:
             self._close_after_rest()
 
@@ -200,17 +200,17 @@ class Channel(HTTPChannel):
         self._drains_since, self._waits_since = None, time.monotonic()
         super().requestDone(request)
 
-    def hold(self) -> None:
-        """Read no more for now: what has been read of a body is not used yet."""
+    def pause_reading(self) -> None:
+        """Pause reading: the application has not read the part of the body that has arrived."""
         self._networkProducer.pauseProducing()
 
-    def read_on(self) -> None:
-        """Read again."""
+    def resume_reading(self) -> None:
+        """Resume reading."""
         if not self._waitingForTransport:
             self._networkProducer.resumeProducing()
 
     def ask_for_body(self) -> None:
-        """Tell a client that waits for it (`Expect: 100-continue`) to send the body."""
+        """Tell a client that sent `Expect: 100-continue` to send the body."""
         self.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     # --- refusals ----------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class Channel(HTTPChannel):
         self._refuse(unreadable())
 
     def _refuse(self, error: ApiError) -> None:
-        """Answer what can't become a request, or whose body can't be read on; then close the connection."""
+        """Answer a request that is invalid, or whose body is, with an error; then close the connection."""
         if self._closing:
             return
         request = self.requests[-1] if self.requests else None
@@ -239,7 +239,7 @@ class Channel(HTTPChannel):
         self.write(b"\r\n".join([*lines, b"", body]))
 
     def _close_after_rest(self) -> None:
-        """Say that nothing more is written, and throw away what still comes until the client closes the connection."""
+        """Close the writing side, and discard what still arrives until the client closes the connection."""
         self._closing = True
         self._waits_since = self._begins_since = None
         self._drains_since = time.monotonic()

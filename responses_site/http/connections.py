@@ -1,4 +1,4 @@
-"""The open connections of a process: how many there may be, how long they may be silent, how much they may hold."""
+"""The open connections of a process, with limits on their number, their timeouts and their unsent bytes."""
 
 import resource
 import time
@@ -9,36 +9,36 @@ import structlog
 from django.conf import settings
 
 RESERVED_FILES = 256
-"""Files that a process needs beside its connections: databases, brokers, models, logs."""
+"""Open files that a process needs besides its connections: databases, brokers, models, logs."""
 FEWEST = 16
 LINGER_SECONDS = 10.0
-"""How long the rest of a body may come after its answer."""
+"""How long the rest of a body may arrive after its response."""
 
 log = structlog.get_logger(__name__)
 
 
 class Connection(Protocol):
-    """One of them."""
+    """An open connection."""
 
     @property
     def waits_since(self) -> float | None:
-        """Since when nothing of a request is there, or None."""
+        """The time since which it has been idle, without any part of a request, or None."""
 
     @property
     def begins_since(self) -> float | None:
-        """Since when the headers of a request have been coming, or None."""
+        """The time since which the headers of a request have been arriving, or None."""
 
     @property
     def drains_since(self) -> float | None:
-        """Since when the rest of a request that has been answered is coming, or None."""
+        """The time since which the rest of an answered request has been arriving, or None."""
 
     @property
     def unsent(self) -> int:
-        """Bytes that its reader has not taken."""
+        """Bytes that were written and that the client has not read."""
 
     @property
     def taken(self) -> int:
-        """Bytes that its reader has taken."""
+        """Bytes that the client has read."""
 
     def refuse_slow_headers(self) -> None: ...
 
@@ -48,20 +48,20 @@ class Connection(Protocol):
 
 
 class Connections:
-    """All of a process. Used on its event loop alone."""
+    """All connections of a process. Used on its event loop only."""
 
     def __init__(self) -> None:
         self._progress: dict[Connection, tuple[int, float]] = {}
-        """What a reader had taken when that was looked at last, and since when it has been so much."""
+        """Per connection, the value of ``taken`` at the last check, and the time since which it has not changed."""
         self.limit: int = settings.RESPONSES_MAX_CONNECTIONS
 
     def __len__(self) -> int:
         return len(self._progress)
 
     def admit(self, connection: Connection) -> bool:
-        """Take a new one, in the place of the one that has been idle longest if need be; whether there is a place."""
+        """Add a connection, if necessary in place of the one that has been idle longest; False without a place."""
         if len(self) >= self.limit:
-            idle = [(since, one) for one in self._progress if (since := idle_since(one)) is not None]
+            idle = [(since, other) for other in self._progress if (since := idle_since(other)) is not None]
             if not idle:
                 return False
             oldest = min(idle, key=lambda pair: pair[0])[1]
@@ -71,11 +71,11 @@ class Connections:
         return True
 
     def remove(self, connection: Connection) -> None:
-        """It is closed."""
+        """Remove a connection that is closed."""
         self._progress.pop(connection, None)
 
     def check(self) -> None:
-        """End what has been silent too long, and readers that take nothing."""
+        """End connections that have exceeded a timeout, or whose clients read nothing."""
         now = time.monotonic()
         for connection in list(self._progress):
             self._check(connection, now)
@@ -96,19 +96,19 @@ class Connections:
             connection.abort()
 
     def bound_unsent(self) -> None:
-        """Cut off the readers for whom most is held, until all together hold no more than they may."""
-        most: int = settings.RESPONSES_SEND_MAX_BYTES
-        held = {connection: size for connection in self._progress if (size := connection.unsent)}
-        total = sum(held.values())
-        for connection in sorted(held, key=held.__getitem__, reverse=True):
-            if total <= most:
+        """Abort the connections with the most unsent bytes, until the total is within its limit."""
+        limit: int = settings.RESPONSES_SEND_MAX_BYTES
+        unsent = {connection: size for connection in self._progress if (size := connection.unsent)}
+        total = sum(unsent.values())
+        for connection in sorted(unsent, key=unsent.__getitem__, reverse=True):
+            if total <= limit:
                 return
-            total -= held[connection]
-            log.warning("reader.cut_off", unsent=held[connection], limit=most)
+            total -= unsent[connection]
+            log.warning("reader.cut_off", unsent=unsent[connection], limit=limit)
             connection.abort()
 
     def fit_files(self) -> None:
-        """Allow this process as many open files as its connections need, or fewer connections."""
+        """Raise the process's limit on open files to what its connections need, or lower the limit on connections."""
         for limit in file_limits(self.limit + RESERVED_FILES):
             if limit >= self.limit + RESERVED_FILES:
                 return
@@ -118,12 +118,12 @@ class Connections:
 
 
 def is_over(since: float | None, now: float, seconds: float) -> bool:
-    """Whether something has lasted longer than it may."""
+    """Whether more than ``seconds`` have passed since a time; False for None."""
     return since is not None and now - since > seconds
 
 
 def idle_since(connection: Connection) -> float | None:
-    """Since when a connection has carried no request that is being answered; None when it does."""
+    """The time since which a connection has had no request that is being answered; None when it has one."""
     if connection.unsent:
         return None
     return next(
@@ -132,7 +132,7 @@ def idle_since(connection: Connection) -> float | None:
 
 
 def file_limits(wanted: int) -> Iterator[int]:
-    """The number of files that may be open (`ulimit -n`); then, if that is too few, after trying to raise it."""
+    """The limit on open files (`ulimit -n`), then, if that is too low, the limit after an attempt to raise it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         yield wanted

@@ -1,4 +1,4 @@
-"""A request that begins with its headers, and whose body follows as the application reads it."""
+"""A request that starts when its headers have arrived, and whose body follows as the application reads it."""
 
 import asyncio
 import time
@@ -12,16 +12,16 @@ from responses_api.errors import ServerError
 
 from .channel import envelope, unreadable
 
-# A client that names a root path would move every address; and there is no protocol here to change to.
+# A client could change every path by naming a root path, and no other protocol can be upgraded to.
 IGNORED_HEADERS = (b"Daphne-Root-Path", b"Upgrade")
 READ_AHEAD_BYTES = 256 * 1024
-"""How much of a body waits for the application before no more of it is read."""
+"""How much of a body may wait for the application before reading is paused."""
 DRAINED_BYTES = 64 * 1024
-"""The longest rest of a body for which a connection is kept when the request has been answered before."""
+"""The longest rest of a body that is drained, to reuse the connection after an early response."""
 
 
 class Inbox:
-    """The messages that a request has for its application."""
+    """The queue of messages from a request to its application."""
 
     def __init__(self, request: "Request") -> None:
         self._request = request
@@ -40,21 +40,21 @@ class Inbox:
 
 
 class Request(WebRequest):
-    """A request. Its application starts when the headers are there, and may answer before the body is."""
+    """A request. Its application starts when the headers have arrived, and may answer before the body has."""
 
     method: bytes
     application_queue: Any
     has_begun = False
     is_whole = False
-    """Whether the body has come."""
+    """Whether the whole body has arrived."""
     _waiting = 0
     """Bytes of the body that the application has not read."""
     _rest: int | None = 0
-    """Bytes of the body that have not come; None when its length is not known."""
+    """Bytes of the body that have not arrived; None when its length is unknown."""
     _expects_continue = False
 
     def begin(self, method: bytes, uri: bytes, version: bytes, length: int | None) -> None:
-        """Hand the request to the application, its method in the capitals that ASGI has."""
+        """Pass the request to the application, with its method in capitals, as ASGI wants it."""
         self.has_begun = True
         self.method, self.uri, self.clientproto = method.upper(), uri, version
         self.path, _, self.query_string = uri.partition(b"?")
@@ -73,7 +73,7 @@ class Request(WebRequest):
         self.application_queue = self.server.create_application(self, self._scope())
 
     def _is_readable(self) -> bool:
-        """Whether ASGI can have it: its address is ASCII, its headers are what HTTP allows."""
+        """Whether it is valid for ASGI: its URI is ASCII, and its headers are valid HTTP."""
         if not self.uri.isascii():
             return False
         return all(
@@ -83,7 +83,7 @@ class Request(WebRequest):
         )
 
     def _scope(self) -> dict[str, Any]:
-        """ASGI's. Names with an underscore are left out: in CGI's spelling they would be others' (CVE-2015-0219)."""
+        """The ASGI scope, without headers whose name has an underscore, which WSGI confuses (CVE-2015-0219)."""
         return {
             "type": "http",
             "http_version": self.clientproto.split(b"/")[-1].decode("ascii"),
@@ -106,7 +106,7 @@ class Request(WebRequest):
     # --- the body ----------------------------------------------------------------------------------------------------
 
     def handleContentChunk(self, data: bytes) -> None:
-        """Pass a piece on; when it has been answered already, throw it away."""
+        """Pass on a part of the body; discard it when the response is complete."""
         if self._rest is not None:
             self._rest -= len(data)
         if self.finished or not data or self.application_queue is None:
@@ -115,22 +115,22 @@ class Request(WebRequest):
         self._waiting += len(data)
         self.application_queue.put_nowait({"type": "http.request", "body": data, "more_body": True})
         if self._waiting > READ_AHEAD_BYTES:
-            self.channel.hold()
+            self.channel.pause_reading()
 
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
-        """Twisted's word that the body is whole."""
+        """Called by Twisted when the whole body has arrived."""
         self.is_whole = True
         if not self.finished and self.application_queue is not None:
             self.application_queue.put_nowait({"type": "http.request", "body": b"", "more_body": False})
 
     def took(self, size: int) -> None:
-        """The application has read so much of the body."""
-        was_held, self._waiting = self._waiting > READ_AHEAD_BYTES, self._waiting - size
-        if was_held and self._waiting <= READ_AHEAD_BYTES and not self.finished and self.channel is not None:
-            self.channel.read_on()
+        """The application has read ``size`` bytes of the body."""
+        was_paused, self._waiting = self._waiting > READ_AHEAD_BYTES, self._waiting - size
+        if was_paused and self._waiting <= READ_AHEAD_BYTES and not self.finished and self.channel is not None:
+            self.channel.resume_reading()
 
     def ask_for_body(self) -> None:
-        """The application waits for the body: a client that waits to be asked for it is asked."""
+        """The application waits for the body: tell a client that sent `Expect: 100-continue` to send it."""
         if self._expects_continue and not self.startedWriting and not self.finished and self.channel is not None:
             self._expects_continue = False
             self.channel.ask_for_body()
@@ -144,16 +144,16 @@ class Request(WebRequest):
             self.channel.persistent = 0
             self.responseHeaders.setRawHeaders(b"Connection", [b"close"])
         if message["type"] == "http.response.body" and self.method == b"HEAD":
-            # Twisted holds back the first piece only, and the next answer on the connection would begin in the second.
+            # Twisted drops the first part only; a second one would be read as the start of the next response.
             message = {**message, "body": b""}
         super().handle_reply(message)
 
     def _is_worth_draining(self) -> bool:
-        """Whether what is missing of the body will come, and is so short that the connection may be kept for it."""
+        """Whether the rest of the body will arrive, and is short enough to drain it and reuse the connection."""
         return not self._expects_continue and self._rest is not None and self._rest <= DRAINED_BYTES
 
     def basic_error(self, status: int, status_text: bytes, body: str) -> None:
-        """Daphne's hook for what no application answers: a header that HTTP doesn't allow, or a fault of ours."""
+        """Daphne's hook for errors outside of the application: an invalid header, or an error of the server."""
         if self._response_started:
             if not self.finished and self.channel is not None:
                 self.channel.abort()
@@ -164,7 +164,7 @@ class Request(WebRequest):
         self.handle_reply({"type": "http.response.body", "body": content})
 
     def leave(self) -> None:
-        """Tell the application that the client has left: the rest of the body can't be read."""
+        """Send the application a disconnect: the rest of the body can't be read."""
         self.finished = 1
         if self.application_queue is not None:
             self.send_disconnect()

@@ -1,6 +1,6 @@
 """Daphne, with the limits that a public streaming server needs.
 
-Bytes go to the application as it reads, and to the client as it takes them; nobody holds more than a little of either.
+Bytes go to the application as it reads, and to the client as it reads; only a few are buffered in either direction.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ LARGE_BYTES = 1 << 20
 
 
 class Factory(HTTPFactory):
-    """Makes our channels, and these our requests."""
+    """Makes :class:`Channel` objects, which make :class:`Request` objects."""
 
     protocol = Channel
 
@@ -48,7 +48,7 @@ class Factory(HTTPFactory):
     def buildProtocol(self, addr: Any) -> Any:
         protocol = super().buildProtocol(addr)
         protocol.connections = self.server.open_connections
-        # Bodies are the router's business, whatever they call themselves: Twisted would read forms.
+        # The router reads all bodies; by default Twisted parses forms.
         protocol.requestFactory = functools.partial(Request, parsePOSTFormSubmission=False)
         return protocol
 
@@ -56,9 +56,8 @@ class Factory(HTTPFactory):
 class Server(DaphneServer):
     """Listens, calls ``ready`` with its port, and runs until stopped. ``failure`` says why it could not listen.
 
-    Told to stop, it admits nothing more and calls ``drain`` on a thread, which ends the generations of this process,
-    and gives readers a moment to take their last events. Without ``drain``, responses have a while to end by
-    themselves.
+    When it stops, it refuses requests, calls ``drain`` on a thread, which ends the generations of this process, and
+    gives readers a moment for their last events. Without ``drain``, responses have RESPONSES_GRACE_SECONDS to end.
     """
 
     def __init__(
@@ -83,7 +82,7 @@ class Server(DaphneServer):
         self.failure = ""
         self.open_connections = Connections()
         self._drain = drain
-        # A thread that computes would keep the event loop waiting ten times as long.
+        # With the default of 5 ms, computing threads would delay the event loop ten times as long.
         sys.setswitchinterval(SWITCH_SECONDS)
         self._ready = ready
 
@@ -92,7 +91,7 @@ class Server(DaphneServer):
 
     def listen_success(self, port: Any) -> None:
         super().listen_success(port)
-        # What has been made so far stays: the collector need not go through it again and again.
+        # The objects created so far are permanent: exclude them from further collections.
         gc.collect()
         gc.freeze()
         self.open_connections.fit_files()
@@ -105,7 +104,7 @@ class Server(DaphneServer):
         self.open_connections.check()
 
     def create_application(self, protocol: Request, scope: dict[str, Any]) -> Inbox:
-        """Start the application for a request whose headers have come."""
+        """Start the application for a request whose headers have arrived."""
         inbox = Inbox(protocol)
         scope["asgi"] = {"version": "3.0"}
         application = self.application(scope, inbox.get, functools.partial(self.handle_reply, protocol))
@@ -113,7 +112,7 @@ class Server(DaphneServer):
         return inbox
 
     async def handle_reply(self, protocol: Request, message: dict[str, Any]) -> None:
-        """ASGI's ``send``. It waits while the reader has yet to take what was sent before."""
+        """ASGI's ``send``. It waits until the client has read what was sent before."""
         channel = getattr(protocol, "channel", None)
         await super().handle_reply(protocol, message)
         if message["type"] != "http.response.body" or channel is None:
@@ -125,16 +124,16 @@ class Server(DaphneServer):
 
     def listen_error(self, failure: Any) -> None:
         reason = failure.value
-        # Twisted's says once more where.
+        # The text of Twisted's error would repeat the address.
         self.failure = str(reason.socketError if isinstance(reason, CannotListenError) else reason)
         self.stop()
 
     def kill_all_applications(self) -> Any:
-        """Daphne's hook for the end, while the loop still runs."""
+        """Daphne's hook at shutdown, while the event loop still runs."""
         return defer.Deferred.fromFuture(asyncio.ensure_future(self._end_applications()))
 
     async def _end_applications(self) -> None:
-        """Let the streams that are open end with an event, then end whatever is left."""
+        """Let open streams end with an event, then cancel the remaining applications."""
         web_process.stop_admitting()
         if self._drain is not None:
             await asyncio.get_running_loop().run_in_executor(None, self._drain)
@@ -157,5 +156,5 @@ class Server(DaphneServer):
             await asyncio.wait(running, timeout=timeout)
 
     def _running(self) -> list["asyncio.Future[None]"]:
-        found = [details.get("application_instance") for details in self.connections.values()]
-        return [application for application in found if application is not None and not application.done()]
+        applications = [details.get("application_instance") for details in self.connections.values()]
+        return [application for application in applications if application is not None and not application.done()]

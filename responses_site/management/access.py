@@ -1,4 +1,4 @@
-"""Who may reach a server that is about to start."""
+"""Checks of access and secrets before a server starts."""
 
 import ipaddress
 
@@ -11,7 +11,7 @@ from responses_api.services.processes.check_secret import WrongSecret, check_sec
 
 
 def refuse_without_key() -> None:
-    """Refuse to bind beyond loopback while no key exists: whoever sends a request from there needs one."""
+    """Refuse to bind beyond loopback while no key exists, since requests from the network need one."""
     if not settings.RESPONSES_BOUND_TO_LOOPBACK and not ApiKey.objects.exists():
         raise CommandError(
             f"HOST={settings.RESPONSES_HOST} can be reached from the network, so every request needs an API key, and "
@@ -20,14 +20,14 @@ def refuse_without_key() -> None:
 
 
 def key_notice() -> str:
-    """A line for a server that nobody can use yet; empty when access is open or a key exists."""
+    """A line for a server that can't be used yet, because it needs a key and none exists; otherwise empty."""
     if is_open() or ApiKey.objects.exists():
         return ""
     return "Every request needs an API key, and none exists. Make one: make key NAME=first PROJECT=default"
 
 
 def refuse_wrong_secret() -> None:
-    """Refuse to start with another secret than the database's other processes have."""
+    """Refuse to start with another secret than that of the database's other processes."""
     try:
         check_secret()
     except WrongSecret as error:
@@ -35,7 +35,7 @@ def refuse_wrong_secret() -> None:
 
 
 def base_url(port: int) -> str:
-    """The address to give to clients on this machine."""
+    """The server's URL for clients on this machine."""
     host = settings.RESPONSES_HOST
     try:
         address = ipaddress.ip_address(host)

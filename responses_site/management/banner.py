@@ -1,4 +1,4 @@
-"""What a server prints once it is ready: how to use it, in lines that work as pasted."""
+"""The text that a server prints when it is ready: how to use it, with snippets to paste."""
 
 from django.conf import settings
 from django.db import connection

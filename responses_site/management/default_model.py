@@ -1,4 +1,4 @@
-"""The default model, brought before the first start."""
+"""Gets the default model before the first start."""
 
 import subprocess
 import sys
@@ -12,8 +12,8 @@ from responses_site.setting_kinds import BASE_DIR
 def ensure_default_model() -> None:
     """Get the default model if this data directory lacks it. Raises :class:`ModelError`.
 
-    In a process of its own, with its own progress bars: the conversion uses MLX, and here MLX may only be imported once
-    a fast BLAS has been loaded for it.
+    In a separate process, with its own progress bars: the conversion uses MLX, and this process may import MLX only
+    after a fast BLAS was loaded for it.
     """
     wanted = settings.RESPONSES_DEFAULT_MODEL
     registry = Registry(settings.RESPONSES_DATA_DIR)

@@ -1,4 +1,4 @@
-"""The settings of every process; the environment alone tells the shapes apart."""
+"""The settings of every process; only the environment decides on the shape."""
 
 import tomllib
 from datetime import timedelta
@@ -68,7 +68,7 @@ AUTHENTICATION_BACKENDS = [
     "axes.backends.AxesStandaloneBackend",
     "responses_api.admin.sign_in.BoundedBackend",
 ]
-# Guesses are counted for a name, and for a name from an address; those made meanwhile make a lock no longer.
+# Failures are counted per name, and per name and address; failures during a lockout don't extend it.
 AXES_LOCKOUT_PARAMETERS = ["username", ["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)
@@ -77,7 +77,7 @@ AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "responses_api.admin.sign_in.client_address"
 AXES_LOCKOUT_CALLABLE = "responses_api.admin.sign_in.locked_out"
 AXES_DISABLE_ACCESS_LOG = True
-AXES_ENABLE_ADMIN = False  # our own admin has its page
+AXES_ENABLE_ADMIN = False  # the project's admin has its own page
 AXES_VERBOSE = False
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}"}
@@ -89,7 +89,7 @@ AUTH_PASSWORD_VALIDATORS = [
     )
 ]
 
-# Static files are served from where they lie, so that no start needs a step to collect them.
+# Static files are served from their apps, so that they need not be collected before a start.
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_ALLOW_ALL_ORIGINS = False
@@ -97,7 +97,7 @@ WHITENOISE_ALLOW_ALL_ORIGINS = False
 LOGGING_CONFIG = "responses_site.logs.configure"
 LOGGING = logs.logging_config(level=env.log_level, form=env.log_format)
 
-# --- who may ask -----------------------------------------------------------------------------------------------------
+# --- access ----------------------------------------------------------------------------------------------------------
 
 ALLOWED_HOSTS = list(env.allowed_hosts) or (list(LOCAL_NAMES) if env.bound_to_loopback else ["*"])
 CSRF_TRUSTED_ORIGINS = list(env.csrf_trusted_origins)
@@ -106,10 +106,10 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = env.body_max_bytes
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = env.behind_tls
 SECURE_HSTS_SECONDS = 31_536_000 if env.behind_tls else 0
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.behind_tls else None
-# The proxy redirects (W008); what other hosts of the domain do is its owner's decision (W005, W021).
+# The proxy redirects to HTTPS (W008); HSTS for other hosts of the domain is its owner's decision (W005, W021).
 SILENCED_SYSTEM_CHECKS = ["security.W005", "security.W008", "security.W021"]
 if not env.team:
-    # Cookies don't know ports: two servers on one machine would sign each other's users out.
+    # Cookies are shared by all ports of a host: two servers would sign out each other's users.
     SESSION_COOKIE_NAME = f"sessionid_{env.port}"
     CSRF_COOKIE_NAME = f"csrftoken_{env.port}"
 
@@ -124,7 +124,7 @@ REST_FRAMEWORK = {
     "DEFAULT_CONTENT_NEGOTIATION_CLASS": "responses_api.api.rendering.OnlyJson",
     "EXCEPTION_HANDLER": "responses_api.api.exceptions.exception_handler",
     "UNAUTHENTICATED_USER": None,
-    # OPTIONS is a method like others, not a way to read our docstrings.
+    # OPTIONS must not return the docstrings of views.
     "DEFAULT_METADATA_CLASS": None,
 }
 
@@ -139,7 +139,7 @@ CELERY_BROKER_CONNECTION_TIMEOUT = 2
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_TASK_PUBLISH_RETRY_POLICY = {"max_retries": 1, "interval_start": 0, "interval_step": 0.1, "interval_max": 0.1}
 CELERY_TASK_DEFAULT_QUEUE = messaging.QUEUE
-# A message only says that there is work; rows are the queue. So nothing is kept, repeated or answered.
+# A message only says that there is work; the rows are the queue. So messages are not persisted, repeated or answered.
 CELERY_TASK_DEFAULT_DELIVERY_MODE = "transient"
 CELERY_TASK_ACKS_LATE = False
 CELERY_TASK_IGNORE_RESULT = True

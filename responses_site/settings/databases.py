@@ -1,4 +1,4 @@
-"""Where data is kept: SQLite for one process, PostgreSQL for a team."""
+"""The database: SQLite for one process, PostgreSQL for a team."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ import environ
 from responses_site.env import Environment
 
 SQLITE_OPTIONS = {
-    # Readers never wait for the writer, and a writer takes its lock at once instead of failing on an upgrade. What is
-    # deleted is overwritten: a request with `store: false` leaves nothing of its content in the file.
+    # WAL: readers never wait for the writer. IMMEDIATE: a writer takes its lock at once, and can't fail on an upgrade.
+    # secure_delete: deleted content is overwritten, so that `store: false` leaves none in the file.
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;",
     "transaction_mode": "IMMEDIATE",
     "timeout": 20,
 }
 POSTGRESQL_POOL = {"min_size": 1, "timeout": 10, "max_idle": 60}
-# A process's heartbeats, the web server's and the worker's, have connections of their own.
+# The heartbeats of the web server and of the worker have their own connections.
 HEARTBEAT_CONNECTIONS = 2
 
 
@@ -26,10 +26,10 @@ def databases(environment: Environment) -> dict[str, dict[str, Any]]:
         config = {"ENGINE": "django.db.backends.sqlite3", "NAME": environment.data_dir / "responses.sqlite3"}
     options = dict(config.pop("OPTIONS", {}))
     if environment.postgresql:
-        # The pool keeps the connections, so Django must not (CONN_MAX_AGE).
+        # The pool has the persistent connections, so Django must not have any (CONN_MAX_AGE).
         pool = {**POSTGRESQL_POOL, "max_size": environment.database_connections - HEARTBEAT_CONNECTIONS}
         config |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": {"pool": pool, **options}}
     else:
-        # Opening a file and setting it up costs more than most queries, so threads keep their connection.
+        # Opening a database file costs more than most queries, so connections are persistent.
         config |= {"CONN_MAX_AGE": None, "OPTIONS": {**SQLITE_OPTIONS, **options}}
     return {"default": config}

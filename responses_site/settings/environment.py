@@ -1,4 +1,4 @@
-"""Reads the environment once for the settings, and ends the start with one line when a value is bad."""
+"""Reads the environment once for the settings, and exits with one line when a value is invalid."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from responses_site.env import Environment, SettingError, unknown_names
 
 
 def read_environment() -> tuple[Environment, str]:
-    """The settings and the secret key; every program that loads the settings stops here when they can't be used."""
+    """The settings and the secret key; exits when a setting is invalid."""
     try:
         environment = Environment.read(os.environ)
         make_data_dir(environment.data_dir)

@@ -1,4 +1,4 @@
-"""How processes talk: the channel layer carries events, Celery's broker wakes workers."""
+"""Messages between processes: the channel layer transports events, Celery's broker wakes workers."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from responses_site import memory_broker
 from responses_site.env import Environment
 
 QUEUE = "responses"
-# A Redis that says nothing is as good as none: requests are answered 503 instead of waiting for it.
+# A Redis that doesn't answer counts as unavailable: requests get a 503 instead of waiting for it.
 REDIS_TIMEOUTS = {"socket_connect_timeout": 2, "socket_timeout": 10}
 
 
@@ -28,7 +28,7 @@ def broker_url(environment: Environment) -> str:
 
 
 def broker_transport_options(environment: Environment) -> dict[str, Any]:
-    """How long a broker may be silent before it counts as away."""
+    """The timeouts after which a broker counts as unavailable."""
     url = broker_url(environment)
     if url.startswith(memory_broker.SCHEME):
         return {}

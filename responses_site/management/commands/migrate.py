@@ -15,7 +15,7 @@ LOCK = 0x6D6C7872
 
 
 class Command(migrate.Command):
-    """Machines of a team that start together migrate one after the other: the second one finds it done."""
+    """Machines of a team that start together migrate one after the other; the second one has nothing to do."""
 
     def handle(self, *args: Any, database: str, **options: Any) -> None:
         with migrating(connections[database]):
@@ -24,14 +24,14 @@ class Command(migrate.Command):
 
 @contextmanager
 def migrating(connection: BaseDatabaseWrapper) -> Iterator[None]:
-    """Nobody else is inside for the same database."""
+    """Lock the migrations of a database, until the block ends."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock(%s)", [LOCK])
         try:
             yield
         finally:
-            # A connection that broke meanwhile has let go of it by itself.
+            # A connection that broke has released the lock.
             if connection.is_usable():
                 with connection.cursor() as cursor:
                     cursor.execute("SELECT pg_advisory_unlock(%s)", [LOCK])

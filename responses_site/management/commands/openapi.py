@@ -1,4 +1,4 @@
-"""Writes `docs/openapi.json`, or checks that it is what the code says."""
+"""Writes `docs/openapi.json`, or checks that it is up to date."""
 
 from argparse import ArgumentParser
 from pathlib import Path

@@ -20,7 +20,7 @@ from responses_site.terminal import own_terminal
 
 
 def empty_write_ahead_log() -> None:
-    """Bring SQLite's file up to date and leave nothing in its log, where deleted content would lie on."""
+    """Write SQLite's log to its database file and empty it, since it may contain deleted content."""
     if connection.vendor == "sqlite":
         with connection.cursor() as cursor:
             cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -37,7 +37,7 @@ class Command(BaseCommand):
             raise CommandError(
                 "REDIS_URL is set, so this is the team shape: start it with `make team`, or unset REDIS_URL."
             )
-        # A supervisor's stop is the same as Ctrl-C, at any moment of the start.
+        # SIGTERM from a supervisor has the effect of Ctrl-C, at any time during the start.
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             with own_terminal(), only_server(settings.RESPONSES_DATA_DIR):
@@ -67,7 +67,7 @@ class Command(BaseCommand):
             raise CommandError(f"Could not listen on {settings.RESPONSES_HOST}:{settings.RESPONSES_PORT}: {failure}")
 
     def listen(self, drain: Callable[[], None]) -> str:
-        """Serve until told to stop. Returns why it could not listen, or nothing."""
+        """Serve until stopped. Returns why it could not listen, or an empty string."""
         from responses_api.worker.celery_thread import CeleryThread
         from responses_site.asgi import application
         from responses_site.celery import app
@@ -85,6 +85,6 @@ class Command(BaseCommand):
         return server.failure
 
     def announce(self, port: int) -> None:
-        """Tell how to use the server."""
+        """Print how to use the server."""
         self.stdout.write(banner(base_url(port)))
         self.stdout.flush()

@@ -1,4 +1,4 @@
-"""Writes `docs/settings.md` and the types of the settings, or checks that they are what the code says."""
+"""Writes `docs/settings.md` and the types of the settings, or checks that they are up to date."""
 
 from argparse import ArgumentParser
 from typing import Any

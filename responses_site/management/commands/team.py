@@ -1,4 +1,4 @@
-"""``manage.py team``: web and worker processes of the team shape on this machine, looked after."""
+"""``manage.py team``: runs and supervises web and worker processes of the team shape on this machine."""
 
 import os
 import signal
@@ -33,12 +33,12 @@ class Child:
     restart_at: float = 0.0
 
     def start(self) -> None:
-        """Start it, in a group of its own so that Ctrl-C reaches the supervisor alone."""
+        """Start the process in its own process group, so that Ctrl-C reaches the supervisor only."""
         self.process = subprocess.Popen(self.command, env={**os.environ, **self.environment}, start_new_session=True)
 
 
 class Command(BaseCommand):
-    """Starts the processes, starts again what dies, ends all of them."""
+    """Starts the processes, restarts those that die, and ends all of them."""
 
     help = "Run web processes (ports PORT, PORT+1, …) and worker processes against DATABASE_URL and REDIS_URL."
 
@@ -62,7 +62,7 @@ class Command(BaseCommand):
                 while True:
                     time.sleep(0.2)
                     for child in children:
-                        self.look_after(child)
+                        self.restart_if_ended(child)
             except KeyboardInterrupt:
                 self.stderr.write("Stopping …")
             except ModelError as error:
@@ -71,7 +71,7 @@ class Command(BaseCommand):
                 self.stop(children)
 
     def prepare(self) -> None:
-        """What is done once, not by each process."""
+        """Do what is done once, not by each process."""
         call_command("migrate", verbosity=0, interactive=False)
         refuse_without_key()
         refuse_wrong_secret()
@@ -79,7 +79,7 @@ class Command(BaseCommand):
             ensure_default_model()
 
     def web(self, index: int) -> Child:
-        """A web process, each on a port of its own."""
+        """A web process with its own port."""
         port = str(settings.RESPONSES_PORT + index)
         return Child(f"web {index + 1}", [sys.executable, "manage.py", "web"], {"PORT": port})
 
@@ -87,12 +87,12 @@ class Command(BaseCommand):
         """A worker process."""
         command = [sys.executable, "-m", "celery", "-q", "-A", "responses_site", "worker", "--pool", "threads"]
         command += ["--concurrency", "4", "--without-gossip", "--without-mingle", "--without-heartbeat"]
-        # Celery warns root because of pickle, which is not accepted here.
+        # Celery warns root because of pickle, which this worker doesn't accept.
         quiet = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser"}
         return Child(f"worker {index + 1}", [*command, "-n", f"worker-{index + 1}@%h"], quiet)
 
-    def look_after(self, child: Child) -> None:
-        """Start a process again some time after it has died."""
+    def restart_if_ended(self, child: Child) -> None:
+        """Restart a process ``RESTART_SECONDS`` after it has ended."""
         if child.process is None:
             if time.monotonic() >= child.restart_at:
                 child.start()
@@ -102,7 +102,7 @@ class Command(BaseCommand):
             child.restart_at = time.monotonic() + RESTART_SECONDS
 
     def stop(self, children: list[Child]) -> None:
-        """End all processes: politely, then by force; at once by force when told a second time."""
+        """Terminate all processes, and kill those that take too long; a second Ctrl-C kills them at once."""
         running = [child.process for child in children if child.process is not None]
         for process in running:
             if process.poll() is None:

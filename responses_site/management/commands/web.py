@@ -30,6 +30,6 @@ class Command(BaseCommand):
             )
 
     def announce(self, port: int) -> None:
-        """Say that it listens."""
+        """Print the URL."""
         self.stdout.write(f"Web process ready at {base_url(port)}/v1")
         self.stdout.flush()
