@@ -15,12 +15,12 @@ class ResponsesApiConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        # Under ASGI every request has a thread of its own, which ends with it: nobody would use its connection again.
+        # Under ASGI every request has its own thread, which ends with it: its connection would never be used again.
         request_finished.connect(close_connections, dispatch_uid="responses_api.close_connections")
 
 
 def close_connections(**_signal: Any) -> None:
-    """Close this thread's database connections, but none within a transaction: a test's client is called in one."""
+    """Close this thread's database connections, except within a transaction, in which a test's client is called."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()

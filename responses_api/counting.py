@@ -1,8 +1,7 @@
-"""What this process has counted and not told yet. Cheap enough for every request: no I/O, and nothing of Django.
+"""This process's unpublished counts. Cheap enough for every request: no I/O, and nothing of Django.
 
-`services/processes/publish_counts.py` adds the counts to the database's, where those of all processes meet; what a
-process has counted survives it there. A series is named as Prometheus names it, and labels come from closed sets:
-never from content, a project or a key.
+`services/processes/publish_counts.py` adds the counts to those of all processes in the database, where they outlive the
+process. A series has its Prometheus name, and labels have a fixed set of values: never content, a project or a key.
 """
 
 import re
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Counts of one kind. A histogram has ``buckets``: upper bounds, in seconds."""
+    """A metric. A histogram has ``buckets``: upper bounds, in seconds."""
 
     name: str
     help: str
@@ -23,7 +22,7 @@ class Family:
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """A histogram's upper bounds as its label `le` has them."""
+        """A histogram's upper bounds as values of the label `le`."""
         return *(f"{bucket:g}" for bucket in self.buckets), "+Inf"
 
 
@@ -88,13 +87,13 @@ _pending: defaultdict[str, float] = defaultdict(float)
 
 
 def series(name: str, **labels: str) -> str:
-    """How a series is called."""
-    shown = ",".join(f'{label}="{value}"' for label, value in labels.items())
-    return f"{name}{{{shown}}}" if shown else name
+    """The name of a series with its labels."""
+    text = ",".join(f'{label}="{value}"' for label, value in labels.items())
+    return f"{name}{{{text}}}" if text else name
 
 
 def labels_of(series: str) -> dict[str, str]:
-    """The labels in a series' name; their values are of closed sets, so nothing in them is escaped."""
+    """The labels in a series' name; their values are fixed, so nothing in them is escaped."""
     return dict(LABEL.findall(series))
 
 
@@ -105,7 +104,7 @@ def count(family: Family, amount: float = 1, **labels: str) -> None:
 
 
 def observe(family: Family, seconds: float) -> None:
-    """Add to a histogram: to the one bucket that it falls into, and to the sum."""
+    """Add a value to a histogram: to its bucket, and to the sum."""
     bound = family.bounds[bisect_left(family.buckets, seconds)]
     with _lock:
         _pending[series(family.name + "_bucket", le=bound)] += 1
@@ -113,7 +112,7 @@ def observe(family: Family, seconds: float) -> None:
 
 
 def take_counts() -> dict[str, float]:
-    """All that has been counted since the last call. Whoever takes it must tell it, or :func:`give_back`."""
+    """The counts since the last call. The caller must publish them, or :func:`give_back`."""
     with _lock:
         taken = dict(_pending)
         _pending.clear()

@@ -1,4 +1,4 @@
-"""Why a response ends before its answer does, and how its preparation is interrupted."""
+"""The reasons for which a worker stops a response early, and the interruption of its preparation."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -8,20 +8,20 @@ class StopReason(StrEnum):
     """Why a worker stops a run."""
 
     LEFT = "left"
-    """Its only reader has gone: nobody is told anything."""
+    """Its only reader has left: nothing is published."""
     CANCELLED = "cancelled"
     LOST = "lost"
-    """The worker no longer holds the lease: whoever holds it decides what becomes of the response."""
+    """The worker has lost the lease: the process that has it decides what becomes of the response."""
     TIMEOUT = "timeout"
     SHUTDOWN = "shutdown"
     TOO_LARGE = "too_large"
-    """It has made an event that the log of a job can't hold."""
+    """It has an event that is too large for the log of a job."""
     FAULT = "fault"
-    """The server's own error."""
+    """An error of the server."""
 
     @property
     def sentence(self) -> str:
-        """What a client reads as the reason."""
+        """The message for the client."""
         return SENTENCES.get(self, FAILED)
 
 
@@ -37,12 +37,12 @@ SENTENCES = {
 
 
 class Interrupted(Exception):
-    """Nobody waits any longer for what is being prepared."""
+    """The result of the preparation is no longer needed."""
 
 
 Check = Callable[[], None]
-"""Called between the steps of what takes long. Raises :class:`Interrupted` when nobody waits for it any longer."""
+"""Called between the steps of long work. Raises :class:`Interrupted` when its result is no longer needed."""
 
 
 def unchecked() -> None:
-    """The check of what is finished in any case."""
+    """The check of work that is never interrupted."""

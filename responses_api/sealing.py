@@ -1,12 +1,11 @@
-"""Blobs that clients carry for us: sealed, so that nobody can read or alter them, nor use them in another project.
+"""Seals blobs that clients carry, so that nobody can read or alter them, or use them in another project.
 
-A blob is a mark, then base64url of a header, a nonce and AES-256-GCM over the compressed content. What it is for, whom
-it belongs to and the header, which gives the content's size, are authenticated with it: who checks a blob knows how
-much memory its content takes, and has unpacked nothing. The nonce is derived from all of that with a key of its own (as
-RFC 5297 does for its synthetic IV): the same content has the same blob, so that a job that is replayed gives the events
-that were read.
+A blob is a marker, then base64url of a header, a nonce and AES-256-GCM over the compressed content. Its purpose, its
+owner and the header, which contains the content's size, are authenticated with it: checking a blob gives the size of
+its content without unpacking it. The nonce is derived from all of these with a separate key (as RFC 5297 derives its
+synthetic IV): the same content has the same blob, so that a replayed job has the same events.
 
-Blobs of the first version have no header. They still open; their size is found by unpacking them piece by piece.
+Blobs of the first version have no header. They can still be opened; their size is found by unpacking them in parts.
 """
 
 from __future__ import annotations
@@ -27,32 +26,32 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 Purpose = Literal["compaction", "reasoning"]
 
-MARK = "mlxr2."
-FIRST_MARK = "mlxr1."
+MARKER = "mlxr2."
+FIRST_MARKER = "mlxr1."
 SIZE_BYTES = 8
 NONCE_BYTES = 12
-PIECE_BYTES = 64 << 10
+PART_BYTES = 64 << 10
 
 
 class NotSealedHere(Exception):
-    """The blob is another server's, another project's, of another kind, or was altered: which of them can't be told."""
+    """The blob is another server's, another owner's, has another purpose, or was altered; it is unknown which."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A blob that is ours, checked and still packed."""
+    """A blob of this server, checked and still compressed."""
 
     packed: bytes
     declared: int | None
-    """Bytes of the content, authenticated; ``None`` in blobs of the first version."""
+    """The content's bytes, authenticated; ``None`` in blobs of the first version."""
 
     def size(self, *, limit: int) -> int:
-        """The bytes of the content; where they are more than ``limit``, some number above it."""
+        """The bytes of the content; if they are more than ``limit``, any number above it."""
         if self.declared is not None:
             return self.declared
         unpacker, rest, size = zlib.decompressobj(), self.packed, 0
         while rest and not unpacker.eof and size <= limit:
-            size += len(unpacker.decompress(rest, PIECE_BYTES))
+            size += len(unpacker.decompress(rest, PART_BYTES))
             rest = unpacker.unconsumed_tail
         return size
 
@@ -66,9 +65,9 @@ class Sealed:
 
 
 class Sealer:
-    """Seals with a key that is derived from the server's secret; every process with the same secret opens the blobs.
+    """Seals with a key derived from the server's secret; every process with the same secret can open the blobs.
 
-    Blobs that were sealed with one of ``older`` secrets open too.
+    Blobs that were sealed with one of the ``older`` secrets can be opened too.
     """
 
     def __init__(self, secret: str, *, older: Sequence[str] = ()) -> None:
@@ -77,15 +76,15 @@ class Sealer:
         self._nonce_key = _derived(secret, b"mlx-responses nonces")
 
     def seal(self, content: bytes, *, purpose: Purpose, owner: str) -> str:
-        """The blob of ``content``, which ``owner`` alone can have opened, for this purpose alone."""
+        """The blob of ``content``, which can only be opened for ``owner`` and this purpose."""
         header, packed = len(content).to_bytes(SIZE_BYTES), zlib.compress(content)
         context = _context(purpose, owner, header)
         nonce = hmac.digest(self._nonce_key, context + b"\n" + packed, hashlib.sha256)[:NONCE_BYTES]
         sealed = self._cipher.encrypt(nonce, packed, context)
-        return MARK + base64.urlsafe_b64encode(header + nonce + sealed).decode()
+        return MARKER + base64.urlsafe_b64encode(header + nonce + sealed).decode()
 
     def check(self, blob: str, *, purpose: Purpose, owner: str) -> Sealed:
-        """The blob, found to be ours and not unpacked. Raises :class:`NotSealedHere`."""
+        """Check a blob without unpacking it. Raises :class:`NotSealedHere`."""
         raw, has_header = _raw(blob)
         header = raw[:SIZE_BYTES] if has_header else b""
         nonce = raw[len(header) :][:NONCE_BYTES]
@@ -106,17 +105,17 @@ class Sealer:
 
 
 def fingerprint(secret: str) -> str:
-    """What tells one secret from another and says nothing of it: 64 hexadecimal digits."""
+    """64 hexadecimal digits that identify a secret without revealing it."""
     return _derived(secret, b"mlx-responses fingerprint").hex()
 
 
 def _raw(blob: str) -> tuple[bytes, bool]:
-    """A blob's bytes, and whether they begin with a header."""
-    has_header = blob.startswith(MARK)
-    if not has_header and not blob.startswith(FIRST_MARK):
+    """A blob's bytes, and whether they start with a header."""
+    has_header = blob.startswith(MARKER)
+    if not has_header and not blob.startswith(FIRST_MARKER):
         raise NotSealedHere
     try:
-        return base64.b64decode(blob[len(MARK) :], altchars=b"-_", validate=True), has_header
+        return base64.b64decode(blob[len(MARKER) :], altchars=b"-_", validate=True), has_header
     except (ValueError, binascii.Error):
         raise NotSealedHere from None
 
@@ -130,5 +129,5 @@ def _derived(secret: str, info: bytes) -> bytes:
 
 
 def _context(purpose: Purpose, owner: str, header: bytes) -> bytes:
-    about = f"{purpose}\n{owner}".encode()
-    return about + b"\n" + header if header else about
+    context = f"{purpose}\n{owner}".encode()
+    return context + b"\n" + header if header else context

@@ -1,4 +1,4 @@
-"""The Celery tasks. A message only says that there is work; what to do stands in the rows."""
+"""The Celery tasks. A message only says that there is work; the work itself is in the rows."""
 
 from celery import shared_task
 

@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.filter
 def grouped(value: int) -> str:
-    """A number with its thousands apart."""
+    """A number with thousands separators."""
     return f"{value:,}"
 
 
@@ -27,11 +27,11 @@ def status_badge(value: str) -> SafeString:
 
 @register.filter
 def excerpt(head: str | None, length: int) -> str:
-    """The first words of a stored item, found in the head of its payload."""
+    """The first words of a stored item, taken from the head of its payload."""
     return excerpt_of(head, length) or "(no text)"
 
 
 @register.filter
-def ago(moment: datetime) -> str:
-    """How long ago something was."""
-    return f"{timesince(moment)} ago" if timezone.now() - moment >= timedelta(minutes=1) else "just now"
+def ago(timestamp: datetime) -> str:
+    """The time that has passed since a timestamp, in words."""
+    return f"{timesince(timestamp)} ago" if timezone.now() - timestamp >= timedelta(minutes=1) else "just now"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.sealing import MARK, SIZE_BYTES, NotSealedHere, Sealer
+from responses_api.sealing import MARKER, SIZE_BYTES, NotSealedHere, Sealer
 
 SEALER = Sealer("a secret of this server")
 LIMIT = 1 << 20
@@ -20,7 +20,7 @@ def test_what_was_sealed_opens_for_its_owner_and_purpose_alone(content: bytes, o
     assert SEALER.open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
     assert Sealer("a secret of this server").open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
     assert SEALER.seal(content, purpose="compaction", owner=owner) == blob  # as a job that is replayed needs it
-    header = len(MARK) + 4 * SIZE_BYTES // 3
+    header = len(MARKER) + 4 * SIZE_BYTES // 3
     assert SEALER.seal(content, purpose="reasoning", owner=owner)[header : header + 14] != blob[header : header + 14]
     assert SEALER.seal(content, purpose="compaction", owner=owner + "2")[header:][:14] != blob[header:][:14]
     for opener, purpose, who in (
@@ -84,6 +84,6 @@ def test_what_was_sealed_with_a_secret_of_before_opens() -> None:
     assert rotated.open(old, purpose="reasoning", owner="a", limit=LIMIT) == b"content"
     new = rotated.seal(b"content", purpose="reasoning", owner="a")
     assert Sealer("a new secret").open(new, purpose="reasoning", owner="a", limit=LIMIT) == b"content"
-    assert base64.urlsafe_b64decode(new[len(MARK) :])[:SIZE_BYTES] == len(b"content").to_bytes(SIZE_BYTES)
+    assert base64.urlsafe_b64decode(new[len(MARKER) :])[:SIZE_BYTES] == len(b"content").to_bytes(SIZE_BYTES)
     with pytest.raises(NotSealedHere):
         SEALER.open(new, purpose="reasoning", owner="a", limit=LIMIT)
