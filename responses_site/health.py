@@ -4,7 +4,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, JsonResponse
 
 from responses_api.protocol.objects import Health
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 from responses_api.web.reading import read_only
 
 
@@ -19,7 +19,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Readiness: the database answers, and a live worker serves a model."""
     try:
         connection.ensure_connection()
-        models = len(live_fleet().offers)
+        models = len(get_live_workers().offers)
     except DatabaseError:
         return answer({"status": "unavailable", "reason": "The database can't be reached."})
     if not models:

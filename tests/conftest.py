@@ -9,7 +9,7 @@ import hypothesis
 import pytest
 
 from responses_api.counting import take_counts
-from responses_api.selectors.models import forget_fleet
+from responses_api.selectors.models import forget_live_workers
 from tests.live.launch import launch, migrated_database, migrated_file, real_server
 from tests.real_model import default_model
 from tests.schedule import ByFile, longest_first
@@ -39,7 +39,7 @@ MARKERS = {"postgres_server": "postgres", "redis_url": "redis"}
 @pytest.fixture(autouse=True)
 def fresh_memory() -> None:
     """What this process remembers of other tests, their workers and their counts, is forgotten."""
-    forget_fleet()
+    forget_live_workers()
     take_counts()
 
 

@@ -16,7 +16,7 @@ from responses_api.ids import new_id
 from responses_api.models import Item, Process, Project, Response, Turn, TurnItem, UsageRecord
 from responses_api.selectors import history
 from responses_api.selectors.history import history_payloads
-from responses_api.selectors.models import forget_fleet, live_fleet
+from responses_api.selectors.models import forget_live_workers, get_live_workers
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.finish_response import Ending, finish_response
@@ -84,8 +84,8 @@ class Conversationalist:
         """Be a live worker for a lease's time, and known to be."""
         offer = make_offer(MODEL, aliases=["smollm2-135m"], digest="test", context_length=INFO.context_length)
         announce_process(Announcement(id=self.worker, kind=Process.Kind.WORKER, slots=8, offers=[offer]))
-        forget_fleet()
-        live_fleet()
+        forget_live_workers()
+        get_live_workers()
 
     def turn(self, text: str, *, previous: str | None = None, **options: Any) -> str:
         """Ask ``text`` and have it answered with "ok"; the response's id."""

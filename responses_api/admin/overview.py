@@ -11,7 +11,7 @@ from django.utils import timezone
 from responses_api.admin.elements.excerpt import with_opening_words
 from responses_api.models import Process, Response, UsageRecord
 from responses_api.models.store.response import ACTIVE
-from responses_api.selectors.models import Fleet, live_fleet
+from responses_api.selectors.models import LiveWorkers, get_live_workers
 
 LATEST = 8
 
@@ -27,7 +27,7 @@ class Overview:
     waiting: int
     workers: int
     web_processes: int
-    fleet: Fleet
+    live: LiveWorkers
 
     @property
     def tokens(self) -> int:
@@ -47,7 +47,7 @@ def with_liveness(processes: QuerySet[Process]) -> QuerySet[Process]:
 
 
 def get_overview() -> Overview:
-    """The figures, by three queries besides those of :func:`live_fleet`."""
+    """The figures, by three queries besides those of :func:`get_live_workers`."""
     midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0)
     usage = UsageRecord.objects.filter(created_at__gte=midnight).aggregate(
         responses=Count("pk"), input=Sum("input_tokens"), output=Sum("output_tokens")
@@ -66,7 +66,7 @@ def get_overview() -> Overview:
         waiting=queue["waiting"],
         workers=processes["workers"],
         web_processes=processes["web"],
-        fleet=live_fleet(),
+        live=get_live_workers(),
     )
 
 

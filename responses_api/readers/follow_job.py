@@ -101,8 +101,8 @@ class JobReader:
                 async for events in batches:
                     yield events
         except KeyEnded:
-            error = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
-            yield [encode_event({"type": "error", "sequence_number": self._next, **error})]
+            detail = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
+            yield [encode_event({"type": "error", "sequence_number": self._next, **detail})]
 
     async def _batches(self, keepalive: float) -> AsyncGenerator[list[EncodedEvent], None]:
         self._keepalive = keepalive
@@ -137,8 +137,8 @@ class JobReader:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if page.is_behind:
-                error = {"code": CursorExpired.code, "message": BEHIND, "param": None}
-                yield [encode_event({"type": "error", "sequence_number": self._next, **error})], True
+                detail = {"code": CursorExpired.code, "message": BEHIND, "param": None}
+                yield [encode_event({"type": "error", "sequence_number": self._next, **detail})], True
                 return
             if page.is_gone:
                 stored = await in_reading_thread(ended_response, self.public_id)

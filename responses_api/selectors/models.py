@@ -38,7 +38,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fleet:
+class LiveWorkers:
     """All live workers together."""
 
     offers: tuple[Offer, ...]
@@ -58,29 +58,29 @@ class Fleet:
 
 
 _lock = Lock()
-_cached: tuple[float, Fleet] | None = None
+_cached: tuple[float, LiveWorkers] | None = None
 
 
-def live_fleet() -> Fleet:
+def get_live_workers() -> LiveWorkers:
     """The live workers and their models, cached for a second, since every request needs them."""
     global _cached
     with _lock:
         if _cached is not None and time.monotonic() - _cached[0] < CACHE_SECONDS:
             return _cached[1]
-    fleet = _read_fleet()
+    live = _read_live_workers()
     with _lock:
-        _cached = (time.monotonic(), fleet)
-    return fleet
+        _cached = (time.monotonic(), live)
+    return live
 
 
-def forget_fleet() -> None:
+def forget_live_workers() -> None:
     """Drop the cached value, so that the next call queries the database."""
     global _cached
     with _lock:
         _cached = None
 
 
-def _read_fleet() -> Fleet:
+def _read_live_workers() -> LiveWorkers:
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
     workers = Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).values_list(
         "pk", "offers", "slots"
@@ -93,7 +93,7 @@ def _read_fleet() -> Fleet:
         models.append((worker, frozenset(value["name"] for value in announced)))
         for value in announced:
             offers.setdefault(value["name"], Offer.from_announcement(value))
-    return Fleet(offers=tuple(offers[name] for name in sorted(offers)), slots=slots, workers=tuple(models))
+    return LiveWorkers(offers=tuple(offers[name] for name in sorted(offers)), slots=slots, workers=tuple(models))
 
 
 def resolve_model(name: str | None) -> Offer:
@@ -102,32 +102,32 @@ def resolve_model(name: str | None) -> Offer:
     Raises :class:`ModelNotFound`, or :class:`Overloaded` when the model is known but no live worker has it.
     """
     wanted = name if name is not None else settings.RESPONSES_DEFAULT_MODEL
-    fleet = live_fleet()
-    offer = fleet.find(wanted)
+    live = get_live_workers()
+    offer = live.find(wanted)
     if offer is None:
-        forget_fleet()
-        fleet = live_fleet()
-        offer = fleet.find(wanted)
-    if offer is None and name is None and len(fleet.offers) == 1:
-        offer = fleet.offers[0]
+        forget_live_workers()
+        live = get_live_workers()
+        offer = live.find(wanted)
+    if offer is None and name is None and len(live.offers) == 1:
+        offer = live.offers[0]
     if offer is not None:
         return offer
     known = ServedModel.objects.filter(name=wanted).exists() or any(
         wanted in aliases for aliases in ServedModel.objects.values_list("aliases", flat=True)
     )
-    if known or not fleet.offers:
+    if known or not live.offers:
         raise Overloaded(f"No worker serves the model '{wanted}' at the moment. Try again in a few seconds.")
     raise ModelNotFound.for_name(wanted)
 
 
 def list_models() -> list[Model]:
     """The catalogue: every name that a request may use, each model followed by its aliases."""
-    return [_model(name, offer) for offer in live_fleet().offers for name in (offer.name, *offer.aliases)]
+    return [_model(name, offer) for offer in get_live_workers().offers for name in (offer.name, *offer.aliases)]
 
 
 def get_model(name: str) -> Model:
     """The catalogue's entry for a name. Raises :class:`ModelNotFound`."""
-    offer = live_fleet().find(name)
+    offer = get_live_workers().find(name)
     if offer is None:
         raise ModelNotFound.for_name(name)
     return _model(name, offer)

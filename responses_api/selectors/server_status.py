@@ -11,7 +11,7 @@ from django.utils import timezone
 from responses_api.models import Counter, Process, Response
 from responses_api.models.store.response import ACTIVE
 
-from .models import Offer, live_fleet
+from .models import Offer, get_live_workers
 from .store_totals import get_store_totals
 from .stored_events import stored_events
 
@@ -61,7 +61,7 @@ class ServerStatus:
 def server_status() -> ServerStatus:
     """The current figures. Running and waiting requests come from the rows, which are newer than the heartbeats."""
     live = Process.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS))
-    workers = live_workers()
+    workers = worker_statuses()
     entries, size = store_size()
     events, event_bytes = stored_events()
     is_background = Q(background=True)
@@ -85,7 +85,7 @@ def server_status() -> ServerStatus:
         workers=workers,
         web_processes=web["processes"],
         assembly_bytes=assembly_bytes(live),
-        offers=live_fleet().offers,
+        offers=get_live_workers().offers,
         store_entries=entries,
         store_bytes=size,
         counts=dict(Counter.objects.values_list("name", "value")),
@@ -98,7 +98,7 @@ def assembly_bytes(live: QuerySet[Process]) -> int:
     return sum(row["bytes"] for row in by_process)
 
 
-def live_workers() -> tuple[WorkerStatus, ...]:
+def worker_statuses() -> tuple[WorkerStatus, ...]:
     """The workers whose last heartbeat is not older than a lease. Of the requests that a worker owns for a model, as
     many count as running as the model has slots, interactive requests before background jobs.
     """

@@ -1,1 +1,1 @@
-"""What the application does, one write path per module, in packages by concern that import one way."""
+"""The application's operations, one write path per module, in packages by concern that import one way."""

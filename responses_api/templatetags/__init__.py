@@ -1,1 +1,1 @@
-"""What the templates of the admin need beside Django's own."""
+"""Template tags of the admin."""

@@ -6,7 +6,7 @@ from django.shortcuts import render
 
 from responses_api.api.origin import names_a_proxy
 from responses_api.models import User
-from responses_api.selectors.models import Fleet, live_fleet
+from responses_api.selectors.models import LiveWorkers, get_live_workers
 from responses_api.services.accounts.authenticate import is_open
 
 from .quickstart import quickstart
@@ -16,13 +16,13 @@ from .reading import read_only
 @read_only
 def front_page(request: HttpRequest) -> HttpResponse:
     """The page. It needs no key and no session, and makes three small queries."""
-    fleet = live_fleet()
-    model = example_model(fleet)
+    live = get_live_workers()
+    model = example_model(live)
     needs_key = names_a_proxy(request.headers) or not is_open()
     base_url = base_url_of(request)
     context = {
         "base_url": base_url,
-        "fleet": fleet,
+        "live": live,
         "model": model,
         "needs_key": needs_key,
         "has_administrator": User.objects.filter(is_superuser=True, is_active=True).exists(),
@@ -38,9 +38,9 @@ def base_url_of(request: HttpRequest) -> str:
     return request.build_absolute_uri("/v1")
 
 
-def example_model(fleet: Fleet) -> str:
+def example_model(live: LiveWorkers) -> str:
     """A model name for examples: the server's default if it is served, otherwise any served model."""
     default: str = settings.RESPONSES_DEFAULT_MODEL
-    if fleet.find(default) is None and fleet.offers:
-        return fleet.offers[0].name
+    if live.find(default) is None and live.offers:
+        return live.offers[0].name
     return default

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from responses_api.admin.elements import paging
 from responses_api.models import Project, User
-from responses_api.selectors.models import forget_fleet
+from responses_api.selectors.models import forget_live_workers
 from responses_api.services.accounts.create_key import create_key, revoke_key
 from tests.factories import make_project, make_response, make_worker
 
@@ -29,7 +29,7 @@ def fill(start: int, stop: int) -> None:
 
 
 def queries_of(client: Client, address: str) -> int:
-    forget_fleet()
+    forget_live_workers()
     with CaptureQueriesContext(connection) as queries:
         assert client.get(address).status_code == 200
     return len(queries)
@@ -54,7 +54,7 @@ def test_the_overview_makes_no_query_per_row(
     """The first page's figures come from a fixed number of queries, however much there is."""
     fill(0, 12)
     client.get("/admin/")
-    forget_fleet()
+    forget_live_workers()
     with django_assert_max_num_queries(MOST_QUERIES):
         page = client.get("/admin/").content.decode()
     assert "Responses today" in page

@@ -66,7 +66,7 @@ def test_projects_are_deleted_from_the_list(client: Client) -> None:
 
 def test_a_project_is_deleted_in_a_fixed_number_of_queries(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """However long its conversations are."""
-    monkeypatch.setattr(forget_owner, "live_fleet", lambda: SimpleNamespace(workers=[]))
+    monkeypatch.setattr(forget_owner, "get_live_workers", lambda: SimpleNamespace(workers=[]))
     small = make_project("small")
     fill(small, 1)
     fill(project, 20)
@@ -84,7 +84,9 @@ def test_workers_forget_what_they_hold_of_a_project_that_is_gone(
     told: list[tuple[str, Any]] = []
     key = create_key(project=project, name="laptop")[0]
     monkeypatch.setattr(bus, "publish", lambda group, message: told.append((group, message)))
-    monkeypatch.setattr(forget_owner, "live_fleet", lambda: SimpleNamespace(workers=[("w1", ["m"]), ("w2", ["m"])]))
+    monkeypatch.setattr(
+        forget_owner, "get_live_workers", lambda: SimpleNamespace(workers=[("w1", ["m"]), ("w2", ["m"])])
+    )
     settings.RESPONSES_ISOLATION = "key"
     delete_project(project=project)
     message = ForgetScopes(scopes=(f"key-{key.pk}", f"project-{project.pk}"))

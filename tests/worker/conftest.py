@@ -7,7 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from responses_api import bus
-from responses_api.selectors.models import forget_fleet
+from responses_api.selectors.models import forget_live_workers
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
@@ -45,6 +45,6 @@ def worker(host: ModelHost, chunks: ChunkQueue) -> Iterator[GenerationWorker]:
     """A worker at work."""
     worker = GenerationWorker(host, chunks)
     worker.start()
-    forget_fleet()
+    forget_live_workers()
     yield worker
     worker.stop()

@@ -21,7 +21,7 @@ from responses_api.admin.elements.filters import KeyStateFilter
 from responses_api.admin.elements.lists import SavedByServices
 from responses_api.admin.site import site
 from responses_api.models import ApiKey, Project, User
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 from responses_api.services.accounts.create_key import create_key, revoke_key
 from responses_api.services.accounts.delete_key import delete_keys
 from responses_api.services.accounts.edit_key import edit_key
@@ -137,7 +137,7 @@ class ApiKeyAdmin(SavedByServices, DeletedByServices):
             "opts": self.opts,
             "key": obj,
             "secret": obj.secret,
-            "snippets": quickstart(base_url, example_model(live_fleet()), True, key=obj.secret),
+            "snippets": quickstart(base_url, example_model(get_live_workers()), True, key=obj.secret),
             "key_url": reverse("admin:responses_api_apikey_change", args=(obj.pk,)),
         }
         response = TemplateResponse(request, "admin/responses_api/apikey/created.html", context)

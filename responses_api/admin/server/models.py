@@ -8,7 +8,7 @@ from responses_api.admin.elements.display import NOTHING, badge, code, file_size
 from responses_api.admin.elements.lists import ReadOnlyList
 from responses_api.admin.site import site
 from responses_api.models import ServedModel
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 
 
 @admin.register(ServedModel, site=site)
@@ -33,7 +33,7 @@ class ServedModelAdmin(ReadOnlyList):
 
     @admin.display(description="state")
     def state(self, row: ServedModel) -> SafeString:
-        served = any(offer.name == row.name for offer in live_fleet().offers)
+        served = any(offer.name == row.name for offer in get_live_workers().offers)
         return badge("served", "good") if served else badge("not served", "quiet")
 
     @admin.display(description="also known as")

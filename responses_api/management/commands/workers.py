@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from responses_api.management.fresh_database import ensure_tables
-from responses_api.selectors.server_status import WorkerStatus, live_workers
+from responses_api.selectors.server_status import WorkerStatus, worker_statuses
 
 FIGURES = ("PID", "Slots", "Running", "Waiting")
 
@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         ensure_tables()
-        workers = live_workers()
+        workers = worker_statuses()
         if options["json"]:
             self.stdout.write(json.dumps([as_dict(worker) for worker in workers], indent=2))
             return

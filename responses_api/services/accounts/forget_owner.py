@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from responses_api import bus
 from responses_api.bus.messages import ForgetScopes
 from responses_api.caller import cache_scope
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 
 
 def forget_owners(*, project_id: int, key_ids: Iterable[int] = (), whole: bool = True) -> None:
@@ -17,5 +17,5 @@ def forget_owners(*, project_id: int, key_ids: Iterable[int] = (), whole: bool =
         scopes.discard(cache_scope(project_id=project_id, key_id=None))
     if not scopes:
         return
-    for worker, _ in live_fleet().workers:
+    for worker, _ in get_live_workers().workers:
         bus.publish(bus.process_group(worker), ForgetScopes(scopes=tuple(sorted(scopes))))

@@ -14,7 +14,7 @@ from responses_api.database.transaction_locks import Lock, lock_statement, lock_
 from responses_api.errors import Overloaded, RateLimited, RequestTooLarge
 from responses_api.models import Response
 from responses_api.models.store.response import ACTIVE
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 from responses_api.services.store.store_admission import refuse_when_jobs_fill_the_store
 
 # Each is an index-only query, since every request waits for the first.
@@ -107,7 +107,7 @@ def take_interactive_place(row: Response, *, size: int, is_alone: bool) -> None:
     if size > SMALL_BYTES and not is_alone and connection.vendor == "postgresql":
         raise LimitIsNear
     used, used_bytes, own, own_bytes, connections = count_interactive(row.key_id, shared=not is_alone)
-    slots = live_fleet().slots
+    slots = get_live_workers().slots
     room = Room(
         places=settings.RESPONSES_MAX_QUEUE + slots,
         bytes=settings.RESPONSES_QUEUE_MAX_BYTES,

@@ -15,7 +15,7 @@ from responses_api.errors import Overloaded, RequestTooLarge
 from responses_api.ids import new_id
 from responses_api.protocol import parse_create
 from responses_api.protocol.json.writer import write_json
-from responses_api.selectors.models import live_fleet, resolve_model
+from responses_api.selectors.models import get_live_workers, resolve_model
 from responses_api.services.prompts.assemble_history import Budget, assembling
 
 from .check_schemas import check_schemas
@@ -61,7 +61,7 @@ def ask(caller: Caller, payload: Any) -> Question:
         )
         text = write_json(payload)
     refuse_too_large(len(text))
-    workers = [worker for worker, models in live_fleet().workers if offer.name in models]
+    workers = [worker for worker, models in get_live_workers().workers if offer.name in models]
     if not workers:
         raise Overloaded(f"No worker serves the model '{offer.name}' at the moment. Try again in a few seconds.")
     return Question(

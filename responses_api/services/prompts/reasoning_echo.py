@@ -19,7 +19,7 @@ from django.conf import settings
 from inference.prompts import content_text
 from responses_api import bus
 from responses_api.bus.messages import RememberThoughts
-from responses_api.selectors.models import live_fleet
+from responses_api.selectors.models import get_live_workers
 
 Item = Mapping[str, Any]
 Thought = tuple[str, str]
@@ -140,7 +140,7 @@ def reasoning_echo() -> ReasoningEcho:
 def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", output: Sequence[Item]) -> None:
     """Remember the thinking of an answer, here and in all other workers of the model."""
     thoughts = reasoning_echo().remember(scope, history, output)
-    for other, models in live_fleet().workers:
+    for other, models in get_live_workers().workers:
         if thoughts and other != worker and model in models:
             bus.publish(bus.process_group(other), RememberThoughts(scope=scope, thoughts=tuple(thoughts)))
 

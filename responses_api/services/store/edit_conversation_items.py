@@ -25,13 +25,13 @@ from .turns import refer_turns, with_free_ids, write_turn
 
 def add_conversation_items(*, caller: Caller, conversation_id: str, request: CreateItems) -> list[dict[str, Any]]:
     """Add items as one turn; returns them with their ids."""
-    found = get_conversation(caller=caller, conversation_id=conversation_id)
+    row = get_conversation(caller=caller, conversation_id=conversation_id)
     if not request.items:
         return []
     items = added_items(request.items)
     check_blobs(items, owner=caller.scope, field="items")
     with transaction.atomic():
-        conversation = locked(found)
+        conversation = locked(row)
         tip = conversation.turn
         payloads = with_free_ids([(item, False) for item in items], parent=tip)
         change = StoreChange(project_id=conversation.project_id)
@@ -48,9 +48,9 @@ def delete_conversation_item(*, caller: Caller, conversation_id: str, item_id: s
     The item's turn and those after it are copied without it, by reference to the same items, and the conversation moves
     to the last copy. The turns of responses stay as they are: their histories don't change.
     """
-    found = get_conversation(caller=caller, conversation_id=conversation_id)
+    row = get_conversation(caller=caller, conversation_id=conversation_id)
     with transaction.atomic():
-        conversation = locked(found)
+        conversation = locked(row)
         place = find_place(conversation.turn_id, item_id)
         if place is None or conversation.turn_id is None:
             raise item_not_found(item_id)
