@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from responses_api import bus
 from responses_api.bus.messages import JobEvents
+from responses_api.bus.sizes import size_of
 from responses_api.caller import cache_scope
 from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
@@ -32,6 +33,8 @@ from .leases import Lease, lease_seconds
 
 log = structlog.get_logger(__name__)
 
+PUBLISHED_BYTES = 4 << 20
+"""Most bytes of a job's events that are sent in one message."""
 TOO_LARGE = "The response is too large to be stored."
 
 
@@ -168,5 +171,8 @@ def is_oversized(event: EncodedEvent) -> bool:
 
 
 def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
-    """Publish events of a job that are persisted already."""
-    bus.publish(bus.response_group(public_id), JobEvents(first=first, events=tuple(events), last=last))
+    """Publish events of a job that are persisted already. Large ones are not sent: readers find them in the log."""
+    message = JobEvents(first=first, events=tuple(events), last=last)
+    if size_of(message) > PUBLISHED_BYTES:
+        message = JobEvents(first=first + len(events), events=())
+    bus.publish(bus.response_group(public_id), message)

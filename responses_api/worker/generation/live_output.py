@@ -12,7 +12,7 @@ from responses_api.interruptions import StopReason
 from responses_api.models import Response
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.jobs.remove_jobs import remove_jobs
-from responses_api.streaming import Answer, Event, encode_event
+from responses_api.streaming import Answer, EncodedEvent, Event, encode_event
 
 from .ending import AnswerEnd, Verdict
 from .prepare_generation import Continuation, Prepared
@@ -22,6 +22,9 @@ from .stopwatch import Stopwatch
 
 log = structlog.get_logger(__name__)
 
+EVENT_BYTES = 8 << 20
+"""Largest event of a foreground response. Redis disconnects a process for which more than 32 MiB wait, and with it all
+of its readers."""
 NOT_STORED = "The server could not store this response. Send the request again."
 
 
@@ -29,7 +32,7 @@ NOT_STORED = "The server could not store this response. Send the request again."
 class _Last:
     """What is published last."""
 
-    events: list[Event]
+    events: list[EncodedEvent]
     reason: str = ""
     """Why it has failed, for the log."""
     refusal: ApiError | None = None
@@ -55,8 +58,11 @@ class LiveOutput:
 
     def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
         """Publish how the stream begins."""
+        first = encoded(events)
+        refuse_oversized(first)
         self._answer, self._prepared = answer, prepared
-        self._publish(events)
+        if self._is_streamed:
+            self.published.add(first)
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Publish what the engine has made."""
@@ -83,7 +89,7 @@ class LiveOutput:
             last = self._store(end, end.judge(finish, error))
         except DatabaseError:
             log.exception("generation.not_stored", response=self._lease.public_id)
-            last = _Last(answer.fail_instead(NOT_STORED, usage=None), "not_stored")
+            last = _Last(encoded(answer.fail_instead(NOT_STORED, usage=None)), "not_stored")
         if last is None or self._stop.reason is StopReason.LEFT:
             return
         end.remember_thinking()
@@ -102,14 +108,15 @@ class LiveOutput:
         is one that failed.
         """
         answer = end.answer
-        events = end.events(verdict)
+        events = encoded(end.events(verdict))
         response = answer.snapshot()
         try:
+            refuse_oversized(events)
             if not end.store(response):
                 return None
         except EntryTooLarge as error:
             log.warning("generation.too_large", response=self._lease.public_id)
-            events = answer.fail_instead(error.message, usage=response["usage"])
+            events = encoded(answer.fail_instead(error.message, usage=response.get("usage")))
             if not end.store(answer.snapshot(), is_too_large=True):
                 return None
             return _Last(events, "too_large", EntryTooLarge(error.message, param=error.param))
@@ -117,9 +124,26 @@ class LiveOutput:
 
     def _publish(self, events: list[Event]) -> None:
         if events and self._is_streamed:  # else every message would wake a reader that waits for the end alone
-            self.published.add([encode_event(event) for event in events])
+            self.published.add(encoded(events))
 
     def _publish_end(self, last: "_Last") -> None:
         events = last.events if self._is_streamed else last.events[-1:]
-        refusal = last.refusal if events[-1]["type"] == "response.failed" else None
-        self.published.end([encode_event(event) for event in events], error=refusal, reason=last.reason)
+        kind, _ = events[-1]
+        refusal = last.refusal if kind == "response.failed" else None
+        self.published.end(events, error=refusal, reason=last.reason)
+
+
+def encoded(events: Sequence[Event]) -> list[EncodedEvent]:
+    """The events as they are published."""
+    return [encode_event(event) for event in events]
+
+
+def refuse_oversized(events: Sequence[EncodedEvent]) -> None:
+    """Raise :class:`EntryTooLarge` for an event that is too large to be published."""
+    size = max((len(text) for _, text in events), default=0)
+    if size > EVENT_BYTES:
+        raise EntryTooLarge(
+            f"The response, with the items that are kept of its history, has {size} bytes, and at most {EVENT_BYTES} "
+            "are sent at once. Shorten the input.",
+            param="input",
+        )

@@ -277,3 +277,18 @@ def test_a_summary_is_shorter_than_what_it_replaces(server: LiveServer) -> None:
     # What a summary took is in no usage, but in the accounts.
     ((generated,),) = server.rows("SELECT output_tokens FROM responses_api_usagerecord ORDER BY id DESC LIMIT 1")
     assert generated < 10
+
+
+def test_what_is_too_large_to_be_sent_is_refused(server: LiveServer) -> None:
+    """A history of references to a large item: an answer with all of it would cut off every reader of the process."""
+    with server.http() as http:
+        search = {"type": "web_search_call", "action": {"type": "search", "query": "a" * 1_000_000}}
+        conversation = http.post("/conversations", json={"items": [search]}).raise_for_status().json()["id"]
+        (item,) = http.get(f"/conversations/{conversation}/items").json()["data"]
+        # The model doesn't read it, so it is kept as it was.
+        reference = {"type": "item_reference", "id": item["id"]}
+        asked = {"model": MODEL, "input": [*[reference] * 12, said("user", "hi")]}
+        refused = http.post("/responses/compact", json=asked)
+    assert refused.status_code == 413
+    assert refused.headers["x-should-retry"] == "false"
+    assert "bytes" in refused.json()["error"]["message"]
