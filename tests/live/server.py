@@ -217,7 +217,7 @@ def team(data_dir: Path, *, database_url: str, redis_url: str, **settings: str) 
             "DATABASE_URL": database_url,
             "REDIS_URL": urlsplit(redis_url)._replace(path=f"/{next(_redis_databases)}").geturl(),
             "RESPONSES_SECRET_KEY": secrets.token_urlsafe(48),
-            "RESPONSES_DATABASE_CONNECTIONS": "8",  # several teams share one PostgreSQL here
+            "RESPONSES_DATABASE_CONNECTIONS": "6",  # several teams share one PostgreSQL here
             **settings,
         },
     )
