@@ -10,6 +10,7 @@ import resource
 import signal
 import sys
 import time
+from pathlib import Path
 
 from inference.constraints.matching import constraint_error
 from inference.types import Constraint
@@ -37,9 +38,13 @@ def main() -> None:
 
 
 def _most_memory() -> int:
-    """The most bytes that the process has had in memory."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most if sys.platform == "darwin" else most * 1024
+    """The most bytes that the process has had in memory; 0 where the system doesn't say."""
+    # Not getrusage: there a process begins with what its parent had.
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return 1024 * int(line.split()[1])
+    return 0
 
 
 if __name__ == "__main__":

@@ -60,6 +60,19 @@ def test_a_process_that_ends_is_replaced(ending: signal.Signals, error: str) -> 
     checker.close()
 
 
+def test_a_process_serves_many_checks() -> None:
+    """However large the server is that has started it."""
+    ballast = bytes([1]) * (300 << 20)
+    checker = Checker(processes=1)
+    processes = set()
+    for letter in "ab":
+        assert checker.check(lark(f'start: "{letter}"')).error == ""
+        processes.add(newest_child())
+    checker.close()
+    assert len(processes) == 1
+    assert ballast
+
+
 def newest_child() -> int:
     """The check process that this process started last."""
     found = subprocess.run(
