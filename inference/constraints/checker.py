@@ -6,6 +6,7 @@ only.
 
 import atexit
 import json
+import logging
 import os
 import queue
 import selectors
@@ -25,6 +26,10 @@ WALL_SECONDS = 30.0
 PROCESSES = 2
 TOO_SLOW = "it takes too long to check, since texts can be read in too many ways"
 TOO_LARGE = "it is too large"
+_CRASHES = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
+"""How a process ends that runs out of memory."""
+
+log = logging.getLogger(__name__)
 
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,6 +44,10 @@ class Checked:
     """CPU time used."""
 
 
+class CheckInterrupted(Exception):
+    """The check did not end, for a reason that is not the constraint's: it may be tried again."""
+
+
 class Checker:
     """A fixed number of check processes, started when first needed and again when one has ended. Thread-safe."""
 
@@ -50,7 +59,7 @@ class Checker:
             self._idle.put(None)
 
     def check(self, constraint: Constraint) -> Checked:
-        """Check one constraint; waits while all processes are busy."""
+        """Check one constraint; waits while all processes are busy. Raises :class:`CheckInterrupted`."""
         process = self._idle.get()
         try:
             while True:
@@ -85,7 +94,12 @@ class Checker:
         status = process.wait()
         if status == 0:
             return None
-        return Checked(TOO_SLOW if status in (-signal.SIGPROF, -signal.SIGKILL) else TOO_LARGE, self._seconds)
+        if status == -signal.SIGPROF:
+            return Checked(TOO_SLOW, self._seconds)
+        if status in _CRASHES:
+            return Checked(TOO_LARGE, self._seconds)
+        log.error("a check process ended with status %d", status)
+        raise CheckInterrupted
 
 
 def _start() -> subprocess.Popen[bytes]:
@@ -121,5 +135,8 @@ atexit.register(_checker.close)
 
 
 def check_within_budget(constraint: Constraint) -> Checked:
-    """Check one constraint of a caller's; waits while all check processes are busy. Any thread."""
+    """Check one constraint of a caller's; waits while all check processes are busy. Any thread.
+
+    Raises :class:`CheckInterrupted`.
+    """
     return _checker.check(constraint)

@@ -7,10 +7,10 @@ from django.conf import settings
 
 from inference.calls import CustomFormat
 from inference.calls import Tool as ModelTool
-from inference.constraints import Checked, check_within_budget
+from inference.constraints import Checked, CheckInterrupted, check_within_budget
 from inference.grammars import MAX_DEPTH, Unenforceable, json_input, lark_depth
 from inference.types import Constraint
-from responses_api.errors import InvalidValue, UnsupportedParameter
+from responses_api.errors import InvalidValue, Overloaded, UnsupportedParameter
 from responses_api.protocol import CreateResponse
 from responses_api.protocol.json.values import Path, format_path
 from responses_api.protocol.requests.text_format import JsonSchema
@@ -85,7 +85,10 @@ def check_grammar(form: GrammarInput, *, path: Path) -> float:
     size = len(form.definition.encode())
     if size > limit:
         raise InvalidValue(f"`{param}` is {size} bytes, and {limit} are allowed; use a smaller grammar.", param=param)
-    checked = checked_grammar(CustomFormat(syntax=form.syntax, definition=form.definition))
+    try:
+        checked = checked_grammar(CustomFormat(syntax=form.syntax, definition=form.definition))
+    except CheckInterrupted:
+        raise Overloaded(f"The server could not check `{param}` at the moment. Try again in a few seconds.") from None
     if reason := checked.error:
         shown = reason if len(reason) <= MAX_QUOTED else reason[:MAX_QUOTED] + "…"
         raise InvalidValue(f"`{param}` can't be enforced ({shown}); change the grammar or remove it.", param=param)
