@@ -58,11 +58,11 @@ class LiveOutput:
 
     def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
         """Publish how the stream begins."""
-        first = encoded(events)
-        refuse_oversized(first)
-        self._answer, self._prepared = answer, prepared
-        if self._is_streamed:
+        if self._is_streamed and events:
+            first = self._encoded(events)
+            refuse_oversized(first)
             self.published.add(first)
+        self._answer, self._prepared = answer, prepared
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Publish what the engine has made."""
@@ -89,7 +89,7 @@ class LiveOutput:
             last = self._store(end, end.judge(finish, error))
         except DatabaseError:
             log.exception("generation.not_stored", response=self._lease.public_id)
-            last = _Last(encoded(answer.fail_instead(NOT_STORED, usage=None)), "not_stored")
+            last = _Last(self._encoded(answer.fail_instead(NOT_STORED, usage=None)), "not_stored")
         if last is None or self._stop.reason is StopReason.LEFT:
             return
         end.remember_thinking()
@@ -108,7 +108,7 @@ class LiveOutput:
         is one that failed.
         """
         answer = end.answer
-        events = encoded(end.events(verdict))
+        events = self._encoded(end.events(verdict))
         response = answer.snapshot()
         try:
             refuse_oversized(events)
@@ -116,26 +116,24 @@ class LiveOutput:
                 return None
         except EntryTooLarge as error:
             log.warning("generation.too_large", response=self._lease.public_id)
-            events = encoded(answer.fail_instead(error.message, usage=response.get("usage")))
+            events = self._encoded(answer.fail_instead(error.message, usage=response.get("usage")))
             if not end.store(answer.snapshot(), is_too_large=True):
                 return None
             return _Last(events, "too_large", EntryTooLarge(error.message, param=error.param))
         return _Last(events, verdict.reason, self._stop.error() if self._stop.reason is StopReason.TIMEOUT else None)
 
+    def _encoded(self, events: Sequence[Event]) -> list[EncodedEvent]:
+        """Those of the events that will be published: for a reader of the whole object, the last one."""
+        return [encode_event(event) for event in (events if self._is_streamed else events[-1:])]
+
     def _publish(self, events: list[Event]) -> None:
         if events and self._is_streamed:  # else every message would wake a reader that waits for the end alone
-            self.published.add(encoded(events))
+            self.published.add(self._encoded(events))
 
     def _publish_end(self, last: "_Last") -> None:
-        events = last.events if self._is_streamed else last.events[-1:]
-        kind, _ = events[-1]
+        kind, _ = last.events[-1]
         refusal = last.refusal if kind == "response.failed" else None
-        self.published.end(events, error=refusal, reason=last.reason)
-
-
-def encoded(events: Sequence[Event]) -> list[EncodedEvent]:
-    """The events as they are published."""
-    return [encode_event(event) for event in events]
+        self.published.end(last.events, error=refusal, reason=last.reason)
 
 
 def refuse_oversized(events: Sequence[EncodedEvent]) -> None:
