@@ -19,6 +19,18 @@ DELTAS = (
 )
 
 
+JOINED_BYTES = 1 << 18
+"""Bytes of deltas that are joined at once, which takes a few milliseconds."""
+
+
+def joined(deltas: Sequence[Event]) -> Event:
+    """One delta that says what these, of one item, say."""
+    whole = {**deltas[0], "delta": "".join(event["delta"] for event in deltas)}
+    if "logprobs" in whole:
+        whole["logprobs"] = [entry for event in deltas for entry in event["logprobs"]]
+    return whole
+
+
 def failure_events(created: Response, *, sequence_number: int, message: str) -> list[Event]:
     """The `error` event and `response.failed`, for the response object of `response.created`.
 
@@ -50,7 +62,8 @@ def terminal_events(response: Response, *, sequence_number: int) -> list[Event]:
 class SeenStream:
     """The part of a stream that is needed to end it: the finished items, and the events of the open one.
 
-    Few streams need it, so events are stored as text and decoded at the end only.
+    Few streams need it, so events are stored as text and decoded at the end only. The deltas of a long item are joined
+    now and then: as events they take ten times the memory of what they say.
     """
 
     def __init__(self) -> None:
@@ -58,6 +71,10 @@ class SeenStream:
         self._created = ""
         self._done: list[str] = []
         self._open: list[str] = []
+        """The events of the open item: its beginning, joined deltas, and the latest deltas as they came."""
+        self._latest = 0
+        """How many of these are deltas as they came."""
+        self._latest_size = 0
 
     @property
     def has_begun(self) -> bool:
@@ -69,14 +86,25 @@ class SeenStream:
         self._count += len(events)
         for kind, text in events:
             if kind in DELTAS:
-                self._open.append(text)
+                self._add_delta(text)
             elif kind == "response.created":
                 self._created = text
             elif kind == "response.output_item.added":
-                self._open = [text]
+                self._begin(text)
             elif kind == "response.output_item.done":
                 self._done.append(text)
-                self._open = []
+                self._begin()
+
+    def _begin(self, *opening: str) -> None:
+        self._open, self._latest, self._latest_size = [*opening], 0, 0
+
+    def _add_delta(self, text: str) -> None:
+        self._open.append(text)
+        self._latest, self._latest_size = self._latest + 1, self._latest_size + len(text)
+        if self._latest_size > JOINED_BYTES:
+            latest = [orjson.loads(delta) for delta in self._open[-self._latest :]]
+            self._open[-self._latest :] = [orjson.dumps(joined(latest)).decode()]
+            self._latest, self._latest_size = 0, 0
 
     def failure(self, message: str) -> list[Event]:
         """The events that close the open item, as a cut one, and end the stream."""

@@ -1,10 +1,12 @@
 """A stream whose worker is gone is ended by its reader, as the worker would have ended it."""
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure_events, terminal_events
+from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure, failure_events, terminal_events
 from tests.streaming.steps import STEPS, Steps, take_all
 from tests.streaming.streams import check_grammar, check_items, parse
 from tests.streaming.test_builder_properties import base, finish, seal
@@ -17,10 +19,11 @@ def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.
     made = ResponseBuilder(base())
     events = take_all(made, steps, compacted=compacted)
     seen, rest = SeenStream(), [encode_event(event) for event in events]
-    while rest:
-        size = data.draw(st.integers(1, len(rest)))
-        seen.see(rest[:size])
-        rest = rest[size:]
+    with patch.object(failure, "JOINED_BYTES", data.draw(st.sampled_from([0, 300, 1 << 18]))):
+        while rest:
+            size = data.draw(st.integers(1, len(rest)))
+            seen.see(rest[:size])
+            rest = rest[size:]
     end = seen.failure("The engine stopped.")
     assert end == finish(made, "failed")
     parse([*events, *end])
