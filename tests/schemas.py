@@ -1,4 +1,4 @@
-"""Random JSON Schemas of the kinds that programs send, all satisfiable; strict ones as OpenAI's SDK makes them."""
+"""What programs send: random JSON Schemas, all satisfiable, strict ones as OpenAI's SDK makes them; a grammar."""
 
 import json
 from collections.abc import Iterator
@@ -13,6 +13,28 @@ Schema = dict[str, Any]
 NAMES = st.sampled_from(["a", "name", "x y", "été", 'q"uote', "is_ok", "Zeichen", "n1"])
 PATTERNS = ["^[a-z]{2,4}$", "^[0-9]{3}-[0-9]{2}$", "x+y?", "^(ja|nein)$", "^\\w+$", "^$"]
 FORMATS = ["date", "date-time", "uuid", "ipv4", "duration"]
+
+CODEX_PATCH = r"""start: begin_patch hunk+ end_patch
+begin_patch: "*** Begin Patch" LF
+end_patch: "*** End Patch" LF?
+
+hunk: add_hunk | delete_hunk | update_hunk
+add_hunk: "*** Add File: " filename LF add_line+
+delete_hunk: "*** Delete File: " filename LF
+update_hunk: "*** Update File: " filename LF change_move? change?
+
+filename: /(.+)/
+add_line: "+" /(.*)/ LF -> line
+
+change_move: "*** Move to: " filename LF
+change: (change_context | change_line)+ eof_line?
+change_context: ("@@" | "@@ " /(.+)/) LF
+change_line: ("+" | "-" | " ") /(.*)/ LF
+eof_line: "*** End of File" LF
+
+%import common.LF
+"""
+"""The grammar of Codex's tool `apply_patch`."""
 
 
 @st.composite

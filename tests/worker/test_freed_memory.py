@@ -8,7 +8,7 @@ from responses_api.services.processes import freed_memory
 from responses_api.services.processes.freed_memory import GROWTH_BYTES, return_freed_memory
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="glibc alone is told")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs glibc: elsewhere return_freed_memory does nothing")
 def test_freed_memory_goes_back() -> None:
     """Also what lies between blocks that are in use, which the allocator keeps by itself."""
     return_freed_memory()

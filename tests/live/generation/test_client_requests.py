@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.live.server import LiveServer
+from tests.schemas import CODEX_PATCH
 
 MODEL = "smollm2-135m"
 HERE = Path(__file__).parent
@@ -23,26 +24,6 @@ BODIES: dict[str, Any] = {
 }
 PLACEHOLDER = re.compile(r"<(?P<what>[\w-]+) of (?P<length>\d+) characters>")
 WORDS = "All of this is told in other words. "
-CODEX_GRAMMAR = r"""start: begin_patch hunk+ end_patch
-begin_patch: "*** Begin Patch" LF
-end_patch: "*** End Patch" LF?
-
-hunk: add_hunk | delete_hunk | update_hunk
-add_hunk: "*** Add File: " filename LF add_line+
-delete_hunk: "*** Delete File: " filename LF
-update_hunk: "*** Update File: " filename LF change_move? change?
-
-filename: /(.+)/
-add_line: "+" /(.*)/ LF -> line
-
-change_move: "*** Move to: " filename LF
-change: (change_context | change_line)+ eof_line?
-change_context: ("@@" | "@@ " /(.+)/) LF
-change_line: ("+" | "-" | " ") /(.*)/ LF
-eof_line: "*** End of File" LF
-
-%import common.LF
-"""
 HEADERS = {
     "codex": {"accept": "text/event-stream", "accept-encoding": "zstd,gzip", "originator": "codex_exec"},
     "litellm": {"accept": "*/*", "accept-encoding": "gzip, deflate, zstd"},
@@ -60,7 +41,7 @@ def filled(value: Any, previous: str) -> Any:
     if not isinstance(value, str) or not (match := PLACEHOLDER.fullmatch(value)):
         return value
     length = int(match["length"])
-    known = {"definition": CODEX_GRAMMAR, "previous_response_id": previous}
+    known = {"definition": CODEX_PATCH, "previous_response_id": previous}
     text = known.get(match["what"]) or (WORDS * (length // len(WORDS) + 1))[:length]
     assert len(text) == length
     return text

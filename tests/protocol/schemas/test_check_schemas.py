@@ -13,6 +13,7 @@ from responses_api.protocol.schemas.check import enforceable_part
 from responses_api.services.admission.check_schemas import check_schemas
 from tests.protocol.schemas.test_json_schema import nested
 from tests.protocol.test_create_properties import JSON
+from tests.schemas import CODEX_PATCH
 
 STRICT: dict[str, Any] = {
     "type": "object",
@@ -20,26 +21,6 @@ STRICT: dict[str, Any] = {
     "required": ["city"],
     "additionalProperties": False,
 }
-CODEX_PATCH = r"""start: begin_patch hunk+ end_patch
-begin_patch: "*** Begin Patch" LF
-end_patch: "*** End Patch" LF?
-
-hunk: add_hunk | delete_hunk | update_hunk
-add_hunk: "*** Add File: " filename LF add_line+
-delete_hunk: "*** Delete File: " filename LF
-update_hunk: "*** Update File: " filename LF change_move? change?
-
-filename: /(.+)/
-add_line: "+" /(.*)/ LF -> line
-
-change_move: "*** Move to: " filename LF
-change: (change_context | change_line)+ eof_line?
-change_context: ("@@" | "@@ " /(.+)/) LF
-change_line: ("+" | "-" | " ") /(.*)/ LF
-eof_line: "*** End of File" LF
-
-%import common.LF
-"""
 
 
 def look(*tools: Any) -> None:
