@@ -21,13 +21,13 @@ RUN := $(VENV)/bin/python
 SERVER := $(VENV)/.installed-mlx-$(MLX)
 DEVELOPMENT := $(SERVER)-dev
 LOCK := $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header $(if $(UPGRADE),--upgrade)
-# Checks judge the code, not this machine's settings.
+# Checks are about the code, not about this machine's settings.
 CHECK_ENV := env -u REDIS_URL -u RESPONSES_BROKER_URL -u DATABASE_URL RESPONSES_DATA_DIR=$(VENV)/check-data
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-install: $(SERVER) ## Make the environment and no more (MLX=)
+install: $(SERVER) ## Only create the environment (MLX=)
 
 serve: $(SERVER) ## Serve on http://127.0.0.1:8080 (HOST=, PORT=, RESPONSES_DATA_DIR=, MLX=cpu|metal|cuda)
 	@exec $(RUN) manage.py serve
@@ -35,21 +35,21 @@ serve: $(SERVER) ## Serve on http://127.0.0.1:8080 (HOST=, PORT=, RESPONSES_DATA
 team: $(SERVER) ## Run WEB=2 web and WORKERS=2 worker processes on DATABASE_URL and REDIS_URL
 	@exec $(RUN) manage.py team --web $(WEB) --workers $(WORKERS)
 
-key: $(SERVER) ## Make an API key: NAME= PROJECT=; the last line is the key
+key: $(SERVER) ## Create an API key: NAME= PROJECT=; the last line is the key
 	@exec $(RUN) manage.py key --name "$${NAME:?give NAME=...}" --project "$${PROJECT:?give PROJECT=...}"
 
-admin: $(SERVER) ## Make the first administrator
+admin: $(SERVER) ## Create the first administrator
 	@exec $(RUN) manage.py admin
 
-test: $(DEVELOPMENT) ## Run every test that this machine can (PROCESSES=2, SEED= shuffles, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
+test: $(DEVELOPMENT) ## Run all tests that can run on this machine (PROCESSES=2, SEED= shuffles, TEST_DATABASE_URL=, TEST_REDIS_URL=, ARGS=)
 	@exec $(RUN) -m pytest -n $(PROCESSES) $(if $(SEED),--randomly-seed $(SEED),-p no:randomly) $(ARGS)
 
-coverage: $(DEVELOPMENT) ## See that the tests of the pure packages reach every line of them
+coverage: $(DEVELOPMENT) ## Check that the tests of the pure packages cover every line
 	@CI=true $(RUN) -m coverage run -m pytest -q -n $(PROCESSES) --randomly-seed 1 tests/protocol tests/streaming tests/inference/dialects
 	@$(RUN) -m coverage combine -q
 	$(RUN) -m coverage report --include '$(PURE)' --fail-under 100
 
-check: $(DEVELOPMENT) ## Format, lint, types, import contracts, sizes, migrations, deployment, documents in sync
+check: $(DEVELOPMENT) ## Check format, lint, types, import contracts, sizes, migrations, deployment, generated files
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(CHECK_ENV) $(VENV)/bin/mypy
@@ -59,27 +59,27 @@ check: $(DEVELOPMENT) ## Format, lint, types, import contracts, sizes, migration
 	$(CHECK_ENV) RESPONSES_BEHIND_TLS=true $(RUN) manage.py check --deploy --fail-level WARNING
 	$(CHECK_ENV) $(RUN) manage.py settings_docs --check
 
-layers: $(DEVELOPMENT) ## Draw the layers of packages, and name what has outgrown its place
+layers: $(DEVELOPMENT) ## Draw the layers of packages, and list what is too large
 	@exec $(RUN) -m tests.layers
 
-format: $(DEVELOPMENT) ## Format the code and mend what the linter can
+format: $(DEVELOPMENT) ## Format the code and apply the linter's fixes
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
 bench: $(DEVELOPMENT) ## Measure speed and latency (tests/perf)
 	@exec $(RUN) -m tests.perf.bench $(ARGS)
 
-soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 a test, and run SOAK_TURNS=2000 turns at once
+soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 per test, and run SOAK_TURNS=2000 concurrent turns
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_TURNS=$(SOAK_TURNS) exec $(RUN) -m pytest -rA --timeout 7200 tests/soak \
 		tests/live/generation/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
 
-faults: $(DEVELOPMENT) ## Kill workers, take services away, cancel JOBS=200 jobs and more (ARGS="kill cancel")
+faults: $(DEVELOPMENT) ## Kill workers, stop services, cancel JOBS=200 jobs and more (ARGS="kill cancel")
 	@exec $(RUN) -m tests.faults $(ARGS) --jobs $(JOBS)
 
-hostile: $(DEVELOPMENT) ## Send requests made to hurt others for HOSTILE_SECONDS=3600, and print the worst (ARGS="--shape team")
+hostile: $(DEVELOPMENT) ## Send hostile requests for HOSTILE_SECONDS=3600, and print the worst (ARGS="--shape team")
 	@exec $(RUN) -m tests.hostile --seconds $(HOSTILE_SECONDS) $(ARGS)
 
-lock: $(DEVELOPMENT) ## Lock requirements/*.in anew (UPGRADE=1 takes newer versions)
+lock: $(DEVELOPMENT) ## Lock requirements/*.in again (UPGRADE=1 takes newer versions)
 	$(LOCK) requirements/mlx-cpu.in -o requirements/mlx-cpu.txt
 	$(LOCK) -c requirements/mlx-cpu.txt requirements/mlx-metal.in -o requirements/mlx-metal.txt
 	$(LOCK) -c requirements/mlx-cpu.txt requirements/mlx-cuda.in -o requirements/mlx-cuda.txt
@@ -90,7 +90,7 @@ clean: ## Remove the environment and caches; the data directory stays
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# --- the environment: a stamp is written only when the step before it succeeded --------------------------------------
+# --- the environment: a stamp is written only if the step before it succeeded ---------------------------------------
 
 $(RUN):
 	@python=$$(sh requirements/find-python.sh) && \
