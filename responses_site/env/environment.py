@@ -112,7 +112,7 @@ def unknown_names(environ: Mapping[str, str]) -> list[str]:
         if not name.startswith("RESPONSES_") or name in known or name in TOOL_NAMES:
             continue
         close = difflib.get_close_matches(name, known, n=1)
-        sentences.append(f"{name} is no setting" + (f"; did you mean {close[0]}?" if close else "."))
+        sentences.append(f"{name} is not a setting" + (f"; did you mean {close[0]}?" if close else "."))
     return sentences
 
 

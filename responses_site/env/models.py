@@ -13,7 +13,7 @@ class ModelSettings:
     """The engine, the models, and their memory."""
 
     default_model: str = setting(
-        "RESPONSES_DEFAULT_MODEL", TEXT, "smollm2-135m", "Model for requests that name none; a name or an alias."
+        "RESPONSES_DEFAULT_MODEL", TEXT, "smollm2-135m", "Model for requests without `model`; a name or an alias."
     )
     models: tuple[str, ...] = setting(
         "RESPONSES_MODELS",
@@ -26,35 +26,38 @@ class ModelSettings:
         "RESPONSES_ENGINE",
         kinds.choice("mlx", "scripted"),
         "mlx",
-        "What generates: the models on MLX, or a script for tests.",
+        "The engine: models on MLX, or a script for tests.",
     )
     scripted_token_seconds: float = setting(
-        "RESPONSES_SCRIPTED_TOKEN_SECONDS", kinds.seconds(0), 0.0, "Time that the scripted engine takes for a token."
+        "RESPONSES_SCRIPTED_TOKEN_SECONDS", kinds.seconds(0), 0.0, "Time per token of the scripted engine."
     )
     batch_size: int = setting(
-        "RESPONSES_BATCH_SIZE", kinds.integer(1, 4096), 32, "Most sequences that a model generates at once."
+        "RESPONSES_BATCH_SIZE",
+        kinds.integer(1, 4096),
+        32,
+        "Maximum number of sequences that a model generates at the same time.",
     )
     prefill_step: int = setting(
         "RESPONSES_PREFILL_STEP",
         kinds.integer(1, 65536),
         256,
-        "Prompt tokens read in one step; running streams wait for a step to end.",
+        "Prompt tokens processed in one step; running streams wait for each step.",
     )
     claim_ahead: int = setting(
         "RESPONSES_CLAIM_AHEAD",
         kinds.integer(0),
         512,
-        "Responses that a worker takes on beyond those that it generates.",
+        "Responses that a worker claims in addition to those that it generates.",
     )
     prompt_cache_max_bytes: int = setting(
         "RESPONSES_PROMPT_CACHE_MAX_BYTES",
         kinds.byte_count(0),
         2 * GIB,
-        "Memory for prompt prefixes kept for reuse; 0 keeps none.",
+        "Memory for prompt prefixes that are kept for reuse; 0 keeps none.",
     )
     reasoning_echo_max_bytes: int = setting(
         "RESPONSES_REASONING_ECHO_MAX_BYTES",
         kinds.byte_count(0),
         16 * MIB,
-        "Memory for what models thought, for clients that send a turn back without it; 0 keeps none.",
+        "Memory for models' thinking, for clients that send a turn back without it; 0 keeps none.",
     )

@@ -15,19 +15,20 @@ class ProcessSettings:
         "RESPONSES_LEASE_SECONDS",
         kinds.seconds(0, above=True),
         6.0,
-        "How long a silent worker holds a response before another may take it.",
+        "How long a silent worker keeps a response before another worker may claim it.",
     )
     grace_seconds: float = setting(
         "RESPONSES_GRACE_SECONDS",
         kinds.seconds(0),
         5.0,
-        "How long foreground responses may go on when the server is told to stop; background jobs are handed over.",
+        "How long foreground responses may continue when the server is stopped; background jobs are released for "
+        "other workers.",
     )
     sweep_seconds: float = setting(
         "RESPONSES_SWEEP_SECONDS",
         kinds.seconds(0, above=True),
         60.0,
-        "How often expired responses are looked for.",
+        "Interval between searches for expired responses.",
     )
     keepalive_seconds: float = setting(
         "RESPONSES_KEEPALIVE_SECONDS",
@@ -39,23 +40,23 @@ class ProcessSettings:
         "RESPONSES_STREAM_WRITE_TIMEOUT_SECONDS",
         kinds.seconds(0, above=True),
         5.0,
-        "How long a reader that takes nothing keeps its connection.",
+        "How long a reader that doesn't read stays connected.",
     )
     foreground_timeout_seconds: float = setting(
         "RESPONSES_FOREGROUND_TIMEOUT_SECONDS",
         kinds.seconds(0),
         0.0,
-        "Longest that a foreground response runs; 0 is no limit.",
+        "Maximum time of a foreground response; 0 means no limit.",
     )
     log_level: str = setting(
         "RESPONSES_LOG_LEVEL",
         kinds.choice("debug", "info", "warning", "error"),
         "info",
-        "Least severe message that is logged.",
+        "Lowest severity that is logged.",
     )
     log_format: str = setting(
         "RESPONSES_LOG_FORMAT",
         kinds.choice("console", "json"),
         "console",
-        "Form of a log line: for people or for programs.",
+        "Format of log lines: for people or for programs.",
     )

@@ -16,95 +16,100 @@ class RequestSettings:
         "RESPONSES_BODY_MAX_BYTES",
         kinds.byte_count(1024),
         64 * MIB,
-        "Largest request body; a larger one is answered 413.",
+        "Maximum size of a request body; a larger one is answered 413.",
     )
     body_max_values: int = setting(
         "RESPONSES_BODY_MAX_VALUES",
         kinds.integer(1000),
         300_000,
-        "Most JSON values in a request body, counted by its commas and opening brackets; more are answered 413.",
+        "Maximum number of JSON values in a request body, counted by commas and opening brackets; more are answered "
+        "413.",
     )
     bodies_max_bytes: int = setting(
         "RESPONSES_BODIES_MAX_BYTES",
         kinds.byte_count(1024),
         256 * MIB,
-        "Most bytes of request bodies that a process holds at once; more is answered 503.",
+        "Maximum bytes of request bodies that a process holds at the same time; a body beyond is answered 503.",
     )
     bodies_max_bytes_per_key: int = setting(
         "RESPONSES_BODIES_MAX_BYTES_PER_KEY",
         kinds.byte_count(1024),
         128 * MIB,
-        "Most of these bytes that one key sends; more is answered 429.",
+        "Maximum bytes of these bodies per key; a body beyond is answered 429.",
     )
     read_timeout_seconds: float = setting(
         "RESPONSES_READ_TIMEOUT_SECONDS",
         kinds.seconds(0, above=True),
         30.0,
-        "Longest that the headers of a request take, and each MiB of its body; a slower body is answered 408.",
+        "Maximum time for the headers of a request, and for each MiB of its body; a slower body is answered 408.",
     )
     max_connections: int = setting(
         "RESPONSES_MAX_CONNECTIONS",
         kinds.integer(1),
         1024,
-        "Most connections that a web process has open; for one more the one that is idle longest is closed, or else it "
-        "is answered 503.",
+        "Maximum number of open connections per web process. For a new connection beyond it, the one that has been "
+        "idle longest is closed; if none is idle, the new one is answered 503.",
     )
     idle_timeout_seconds: float = setting(
         "RESPONSES_IDLE_TIMEOUT_SECONDS",
         kinds.seconds(0, above=True),
         75.0,
-        "How long a connection without a request is kept; longer than a proxy keeps its own.",
+        "How long a connection without a request stays open; should be longer than a proxy's timeout.",
     )
     send_max_bytes: int = setting(
         "RESPONSES_SEND_MAX_BYTES",
         kinds.byte_count(1024),
         256 * MIB,
-        "Most bytes that a web process holds for readers that have not taken them; beyond, the readers for whom most "
-        "is held are cut off.",
+        "Maximum bytes that a web process buffers for readers that don't read; beyond it, the readers with the most "
+        "buffered bytes are disconnected.",
     )
     echo_max_bytes: int = setting(
         "RESPONSES_ECHO_MAX_BYTES",
         kinds.byte_count(1024),
         4 * MIB,
-        "Largest response object without its output: instructions, tools and settings, which a stream repeats in each "
-        "event on the response; a larger one is answered 413.",
+        "Maximum size of a response object without its output: instructions, tools and settings, which a stream "
+        "repeats in each event with the response; a larger one is answered 413.",
     )
     hosted_tools: str = setting(
         "RESPONSES_HOSTED_TOOLS",
         kinds.choice("ignore", "reject"),
         "ignore",
-        "What becomes of tools that a server would run, such as web_search: echoed and not shown to the model, or 400.",
+        "What happens to tools that a server would run, such as web_search: echoed but not shown to the model, or "
+        "answered 400.",
     )
     schema_max_bytes: int = setting(
         "RESPONSES_SCHEMA_MAX_BYTES",
         kinds.byte_count(1),
         64 * KIB,
-        "Largest JSON Schema of a format or a tool, and largest grammar of a tool; a larger one is answered 400.",
+        "Maximum size of a JSON Schema of a format or a tool, and of a tool's grammar; a larger one is answered 400.",
     )
     schema_max_nodes: int = setting(
-        "RESPONSES_SCHEMA_MAX_NODES", kinds.integer(1), 512, "Most subschemas of a schema; one more is answered 400."
+        "RESPONSES_SCHEMA_MAX_NODES",
+        kinds.integer(1),
+        512,
+        "Maximum number of subschemas of a schema; more are answered 400.",
     )
     schema_max_depth: int = setting(
         "RESPONSES_SCHEMA_MAX_DEPTH",
         kinds.integer(1, 100),
         24,
-        "Most levels of subschemas in each other; one more is answered 400.",
+        "Maximum nesting depth of subschemas; a deeper schema is answered 400.",
     )
     validation_max_nodes: int = setting(
         "RESPONSES_VALIDATION_MAX_NODES",
         kinds.integer(1),
         65_536,
-        "Most values in a structured answer; one with more fails.",
+        "Maximum number of values in a structured answer; an answer with more fails.",
     )
     validation_max_depth: int = setting(
         "RESPONSES_VALIDATION_MAX_DEPTH",
         kinds.integer(1, 900),
         32,
-        "Most levels of values in a structured answer; one with more fails.",
+        "Maximum nesting depth of values in a structured answer; a deeper answer fails.",
     )
     validation_seconds: float = setting(
         "RESPONSES_VALIDATION_SECONDS",
         kinds.seconds(0, above=True),
         1.0,
-        "Longest that the last check of a structured answer takes; then it fails.",
+        "Maximum time for the final check of a structured answer; after it, the answer fails.",
     )

@@ -29,7 +29,7 @@ class ServerSettings:
         "RESPONSES_DATA_DIR",
         DIRECTORY,
         BASE_DIR / ".data",
-        "Directory of the database, secrets and models; a relative one is taken from the checkout.",
+        "Directory of the database, secrets and models; a relative path is relative to the checkout.",
         default_text="`.data`",
     )
     database_url: str = setting(
@@ -44,15 +44,15 @@ class ServerSettings:
         "RESPONSES_DATABASE_CONNECTIONS",
         kinds.integer(4),
         16,
-        "Connections to PostgreSQL that a process holds at most, two of them for heartbeats alone; all processes "
-        "together must fit its max_connections.",
+        "Maximum number of connections to PostgreSQL per process, two of them for heartbeats only; all processes "
+        "together must stay within its max_connections.",
         becomes="DATABASES",
     )
     redis_url: str = setting(
         "REDIS_URL",
         kinds.url("redis", "rediss"),
         "",
-        "Redis that carries events between processes; setting it chooses the team shape.",
+        "Redis server that carries events between processes; setting it selects the team shape.",
         shape="team",
         default_text="none",
         becomes="CHANNEL_LAYERS",
@@ -70,16 +70,17 @@ class ServerSettings:
         "RESPONSES_SECRET_KEY",
         SECRET,
         "",
-        "Key that signs sessions; every process of a team has the same, and there it is required.",
-        default_text="made once, in `secret.key` in the data directory",
+        "Key that signs sessions and encrypts compacted histories; required in a team, where every process needs the "
+        "same one.",
+        default_text="generated once, into `secret.key` in the data directory",
         becomes="SECRET_KEY",
     )
     secret_key_fallbacks: tuple[str, ...] = setting(
         "RESPONSES_SECRET_KEY_FALLBACKS",
         SECRETS,
         (),
-        "Secrets of before: sessions and compacted histories made with them are still read. Remove one when the last "
-        "of these is gone.",
+        "Earlier secrets: sessions and compacted histories that were made with them can still be read. Remove a "
+        "secret when none of these are left.",
         default_text="none",
         becomes="SECRET_KEY_FALLBACKS",
     )
@@ -87,7 +88,7 @@ class ServerSettings:
         "RESPONSES_ALLOWED_HOSTS",
         NAMES,
         (),
-        "Host names that requests may ask for.",
+        "Host names that requests may use.",
         default_text="the loopback names when bound to loopback, else `*`",
         becomes="ALLOWED_HOSTS",
     )
@@ -95,7 +96,7 @@ class ServerSettings:
         "RESPONSES_CSRF_TRUSTED_ORIGINS",
         ORIGINS,
         (),
-        "Origins whose forms the admin accepts, when a proxy changes the host.",
+        "Origins whose forms the admin accepts, if a proxy changes the host.",
         default_text="none",
         becomes="CSRF_TRUSTED_ORIGINS",
     )
@@ -103,12 +104,13 @@ class ServerSettings:
         "RESPONSES_CORS_ORIGINS",
         CORS_ORIGINS,
         (),
-        "Origins whose web pages may use the API from a browser; `*` is any.",
+        "Origins whose web pages may use the API from a browser; `*` allows any.",
         default_text="none",
     )
     behind_tls: bool = setting(
         "RESPONSES_BEHIND_TLS",
         BOOLEAN,
         False,
-        "For a server that only a TLS proxy reaches, which sets X-Forwarded-Proto: secure cookies, HSTS.",
+        "Set it for a server that can only be reached through a TLS proxy that sets X-Forwarded-Proto: secure "
+        "cookies, HSTS.",
     )

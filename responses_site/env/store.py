@@ -19,70 +19,71 @@ class StoreSettings:
         "RESPONSES_STORE_TTL_SECONDS",
         kinds.integer(0),
         2_592_000,
-        "How long a stored response is kept after it ended; 0 keeps it for ever.",
+        "How long a stored response is kept after its end; 0 keeps it forever.",
     )
     store_max_entries: int | None = setting(
         "RESPONSES_STORE_MAX_ENTRIES",
         kinds.integer(0),
         None,
-        "Most responses that are stored; one more evicts the one that was used longest ago. 0 turns storing off.",
+        "Maximum number of stored responses; beyond it, the least recently used one is evicted. 0 turns storing off.",
         default_text="none",
     )
     store_max_bytes: int | None = setting(
         "RESPONSES_STORE_MAX_BYTES",
         kinds.byte_count(0),
         None,
-        "Most bytes of stored responses, evicted likewise; 0 evicts each at once. Running ones may take as much again; "
-        "one more is answered 429.",
+        "Maximum bytes of stored responses, with the same eviction; 0 evicts each at once. Running responses may use "
+        "as many bytes again; a request beyond is answered 429.",
         default_text="none",
     )
     entry_max_bytes: int = setting(
         "RESPONSES_ENTRY_MAX_BYTES",
         kinds.byte_count(1),
         64 * MIB,
-        "Largest stored response, its history included; what is larger is answered 413, or fails when it ends.",
+        "Maximum size of a stored response with its history; a larger one is answered 413, or fails when it ends.",
     )
     project_max_entries: int = setting(
         "RESPONSES_PROJECT_MAX_ENTRIES",
         kinds.integer(0),
         0,
-        "Most stored responses of a project, which evicts its own; 0 is no limit.",
+        "Maximum number of stored responses per project, with eviction within the project; 0 means no limit.",
     )
     project_max_bytes: int = setting(
         "RESPONSES_PROJECT_MAX_BYTES",
         kinds.byte_count(0),
         0,
-        "Most bytes of a project's stored responses, which evicts its own; 0 is no limit.",
+        "Maximum bytes of stored responses per project, with eviction within the project; 0 means no limit.",
     )
     conversation_store_max_entries: int | None = setting(
         "RESPONSES_CONVERSATION_STORE_MAX_ENTRIES",
         kinds.integer(0),
         None,
-        "Most conversations; one more evicts the one that was used longest ago. 0 turns conversations off.",
+        "Maximum number of conversations; beyond it, the least recently used one is evicted. 0 turns conversations "
+        "off.",
         default_text="none",
     )
     conversation_store_max_bytes: int | None = setting(
         "RESPONSES_CONVERSATION_STORE_MAX_BYTES",
         kinds.byte_count(0),
         None,
-        "Most bytes of conversations and their items, evicted likewise; 0 evicts each at once.",
+        "Maximum bytes of conversations and their items, with the same eviction; 0 evicts each at once.",
         default_text="none",
     )
     assembly_max_bytes: int = setting(
         "RESPONSES_ASSEMBLY_MAX_BYTES",
         kinds.byte_count(0),
         64 * MIB,
-        "Most bytes of stored histories that a process reads at once; a request beyond is answered 503.",
+        "Maximum bytes of stored histories that a process reads at the same time; a request beyond is answered 503.",
     )
     isolation: str = setting(
         "RESPONSES_ISOLATION",
         kinds.choice("project", "key"),
         "project",
-        "Who shares responses, conversations and cached prompts: the keys of a project, or nobody but the key itself.",
+        "Who shares responses, conversations and cached prompts: all keys of a project, or only the key itself.",
     )
     conversation_store_ttl_seconds: int = setting(
         "RESPONSES_CONVERSATION_STORE_TTL_SECONDS",
         kinds.integer(0),
         0,
-        "How long a conversation is kept after its last turn; 0 keeps it for ever.",
+        "How long a conversation is kept after its last turn; 0 keeps it forever.",
     )

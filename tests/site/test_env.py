@@ -128,7 +128,7 @@ def test_loopback_is_what_only_this_machine_reaches(host: str, loopback: bool) -
 def test_an_unknown_name_is_warned_of_with_the_nearest() -> None:
     """A typo would otherwise be ignored in silence."""
     assert unknown_names({"RESPONSES_BODY_MAXBYTES": "1", "RESPONSES_ENGINE": "mlx", "RESPONSES_TEST_STRICT": "1"}) == [
-        "RESPONSES_BODY_MAXBYTES is no setting; did you mean RESPONSES_BODY_MAX_BYTES?"
+        "RESPONSES_BODY_MAXBYTES is not a setting; did you mean RESPONSES_BODY_MAX_BYTES?"
     ]
 
 
