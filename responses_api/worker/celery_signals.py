@@ -3,6 +3,7 @@
 The embedded shape starts its worker itself, before Celery: then there is nothing to do here.
 """
 
+import gc
 import signal
 import sys
 from collections.abc import Iterator
@@ -40,6 +41,9 @@ def load_models(**_kwargs: Any) -> None:
         sys.exit(0)
     except (ModelError, DatabaseError, WrongSecret) as error:
         sys.exit(f"error: {error}")
+    # The objects created so far are permanent: exclude them from further collections.
+    gc.collect()
+    gc.freeze()
     log.info("worker.ready", worker=_started.id)
 
 

@@ -1,4 +1,4 @@
-"""python -m tests.hostile [WORDS…] [--seconds 1800] [--shape embedded|team] [--most MB] [--json FILE] [--seed N]
+"""python -m tests.hostile [WORDS…] [--seconds 1800] [--shape embedded|team] [--most MB] [--every] [--json FILE] [--seed N]
 
 Sends hostile requests, those whose names have one of the words, and prints the worst five of each measure; 1 when a
 rule was broken.
@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.services import find_postgres, fresh_database
 
 from . import MIB
-from .plans import everything
+from .plans import every_kind, everything
 from .report import report, write_json
 from .run import run, shape
 
@@ -25,6 +25,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=1800)
     parser.add_argument("--shape", choices=("embedded", "team"), default="embedded")
     parser.add_argument("--most", type=int, default=64, help="largest body, in MB")
+    parser.add_argument("--every", action="store_true", help="every kind once, small, however long it takes")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     options = parser.parse_args()
@@ -38,7 +39,10 @@ def main() -> int:
         redis_url = os.environ.get("TEST_REDIS_URL", "redis://127.0.0.1:6379/15")
         server = shape(options.shape, database_url=database_url, redis_url=redis_url)
         print(f"seed {options.seed}, the server's log in {server.log}", flush=True)
-        plan = everything(seconds=options.seconds, seed=options.seed, words=options.words, most=options.most * MIB)
+        if options.every:
+            plan = every_kind(seed=options.seed, words=options.words)
+        else:
+            plan = everything(seconds=options.seconds, seed=options.seed, words=options.words, most=options.most * MIB)
         outcome = run(server, plan)
     print(report(outcome.measured))
     print(f"{outcome.reached} of {outcome.kinds} kinds of requests were sent.", *outcome.faults, sep="\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -85,13 +85,41 @@ class Bench:
             if best.seconds >= self.rules.timeout:
                 return
 
+    def screen(self, several: Sequence[Hostile]) -> Iterator[Measured]:
+        """Requests of several kinds at once, at twice their smallest size.
+
+        When something is noticed, each of them is measured alone, so that only what hurts by itself counts.
+        """
+        if self._is_suspect or any("_id}" in one.route for one in several):
+            self._renewed()
+        requests = [self._request(one, 2 * one.smallest) for one in several]
+        used = memory.used(self.pids)
+        self.watch.take()
+        with ThreadPoolExecutor(len(several)) as pool:
+            answers = list(pool.map(self._sent, several, requests))
+        seen = self.watch.take()
+        bodies = sum(len(request.body) * one.at_once for one, request in zip(several, requests, strict=True))
+        excess = memory.used(self.pids) - (used + self.rules.memory + 2 * bodies)
+        for one, request, answer in zip(several, requests, answers, strict=True):
+            faults = tuple(self._faults(one, answer, seen, excess))
+            if faults or answer.seconds > self.rules.noticeable:
+                self._is_suspect = True
+                yield from self.run(one, [one.smallest, 2 * one.smallest])
+                continue
+            yield Measured(
+                name=one.name,
+                size=len(request.body),
+                status=answer.status,
+                seconds=answer.seconds,
+                stall=seen.stall,
+                peak=0,
+                left=0,
+            )
+
     def once(self, hostile: Hostile, size: int) -> Measured:
         """One request of this size."""
         lost = self._renewed() if self._is_suspect or "_id}" in hostile.route else ()
-        request = hostile.make(size)
-        keys = {"good": self.key, "wrong": "wrong"}
-        headers = {"Authorization": f"Bearer {keys[hostile.key]}"} if hostile.key else {}
-        request = replace(request, target=self.known.placed(request.target), headers={**headers, **request.headers})
+        request = self._request(hostile, size)
         used = memory.used(self.pids)
         memory.forget_highest(self.pids)
         self.watch.take()
@@ -117,6 +145,12 @@ class Bench:
         )
         self._is_suspect = bool(measured.faults)
         return measured
+
+    def _request(self, hostile: Hostile, size: int) -> Request:
+        request = hostile.make(size)
+        keys = {"good": self.key, "wrong": "wrong"}
+        headers = {"Authorization": f"Bearer {keys[hostile.key]}"} if hostile.key else {}
+        return replace(request, target=self.known.placed(request.target), headers={**headers, **request.headers})
 
     def _sent(self, hostile: Hostile, request: Request) -> Answer:
         """The worst answer of all that are sent at once."""

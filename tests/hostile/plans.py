@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from tests.hostile.requests.client import Manner
 from tests.hostile.requests.corpus import Hostile
 
 from . import KIB, MIB
@@ -16,6 +17,7 @@ FIRST_SHARE = 0.6
 """Of the time, for all requests at their two smallest sizes."""
 FIRST_ROUTES = ("POST /v1/responses",)
 TRIES = 3
+AT_ONCE = 8
 
 
 def everything(*, seconds: float, seed: int, words: Sequence[str] = (), most: int = 64 * MIB) -> Plan:
@@ -39,6 +41,24 @@ def everything(*, seconds: float, seed: int, words: Sequence[str] = (), most: in
                 return
             if larger := sizes(one, most=most)[2:]:
                 yield from bench.run(one, larger, tries=TRIES)
+
+    return plan
+
+
+def every_kind(*, seed: int, words: Sequence[str] = (), at_once: int = AT_ONCE) -> Plan:
+    """Every request once, however long it takes, so many kinds at a time; alone what comes many at once itself."""
+
+    def plan(bench: Bench, requests: list[Hostile]) -> Iterator[Measured]:
+        wanted = [one for one in ordered(requests, seed=seed) if not words or any(word in one.name for word in words)]
+        several = [one for one in wanted if one.at_once == 1 and one.manner is Manner.WHOLE]
+        for one in wanted:
+            if one.at_once > 1 or one.manner is not Manner.WHOLE:
+                yield from bench.run(one, sizes(one, most=2 * one.smallest), tries=TRIES)
+        began = time.monotonic()
+        for start in range(0, len(several), at_once):
+            yield from bench.screen(several[start : start + at_once])
+            if start % 2000 < at_once:
+                print(f"{start} of {len(several)} kinds after {time.monotonic() - began:.0f} s", flush=True)
 
     return plan
 

@@ -1,9 +1,12 @@
-"""Returns freed memory to the system: glibc retains it, so that large requests would look like a leak."""
+"""Returns freed memory to the system: glibc and libpq retain it, so that large requests would look like a leak."""
 
 import ctypes
+import gc
 import resource
 import sys
 from pathlib import Path
+
+from responses_api.database.pool import renew_pooled_connections
 
 GROWTH_BYTES = 64 << 20
 """Growth of the resident memory after which freed memory is returned."""
@@ -23,12 +26,18 @@ def limit_arenas() -> None:
 
 
 def return_freed_memory() -> None:
-    """Return free memory if the process has grown by ``GROWTH_BYTES`` since the last time. Takes some milliseconds."""
+    """Return free memory if the process has grown by ``GROWTH_BYTES`` since the last time. Takes some milliseconds.
+
+    Cycles, such as an exception and the frames that hold a large request, are collected first: the collector itself
+    comes only when the number of objects has grown by a quarter, however large they are.
+    """
     global _least_resident
     malloc_trim = _glibc("malloc_trim")
     if malloc_trim is None:
         return
     if resident_bytes() > _least_resident + GROWTH_BYTES:
+        renew_pooled_connections()
+        gc.collect()
         malloc_trim(0)
         _least_resident = resident_bytes()
     else:

@@ -87,7 +87,10 @@ def send(
             if not unsent and manner in (Manner.LEAVES_SENDING, Manner.LEAVES_WAITING):
                 return _answer(received, size, began)
             if not unsent and manner is Manner.READS_NOTHING:
-                time.sleep(min(patience, waiting))
+                # A large answer may begin late: patience counts from its first byte.
+                if not select.select([connection], [], [], waiting)[0]:
+                    return _answer(received, size, began, is_late=True)
+                time.sleep(patience)
                 return _drained(connection, began)
             reads = [] if manner is Manner.READS_NOTHING else [connection]
             readable, writable, _ = select.select(reads, [connection] if unsent else [], [], waiting)

@@ -1,0 +1,51 @@
+"""The pool of PostgreSQL connections."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import environ
+import pytest
+from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
+
+from responses_api.database import pool
+from responses_site.settings.databases import POSTGRESQL_POOL
+
+
+@pytest.fixture
+def pooled(postgres_server: str) -> Iterator[Any]:
+    """A connection from a pool."""
+    settings = {
+        **connections.settings["default"],
+        **environ.Env.db_url_config(postgres_server),
+        "CONN_MAX_AGE": 0,
+        "OPTIONS": {"pool": {**POSTGRESQL_POOL, "max_size": 2}},
+    }
+    connection = DatabaseWrapper(settings, alias="pooled")
+    yield connection
+    connection.close()
+    connection.close_pool()
+
+
+def backend_process(connection: Any) -> int:
+    """The process of PostgreSQL that serves a connection taken from the pool, which is then returned."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    connection.close()
+    return int(pid)
+
+
+@pytest.mark.django_db
+def test_pooled_connections_are_replaced(pooled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their buffers go with them; the pool goes on with new ones."""
+    monkeypatch.setattr(pool, "connection", pooled)
+    before = backend_process(pooled)
+    assert backend_process(pooled) == before
+    pool.renew_pooled_connections()
+    assert backend_process(pooled) != before
+
+
+def test_without_a_pool_there_is_nothing_to_replace() -> None:
+    """SQLite has none."""
+    pool.renew_pooled_connections()
