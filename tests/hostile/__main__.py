@@ -1,4 +1,4 @@
-"""python -m tests.hostile [WORDS…] [--seconds 1800] [--shape embedded|team] [--most MB] [--every] [--json FILE] [--seed N]
+"""python -m tests.hostile [WORDS…] [--every] [--seconds 1800] [--shape embedded|team] [--most MB] [--seed N]
 
 Sends hostile requests, those whose names have one of the words, and prints the worst five of each measure; 1 when a
 rule was broken.

@@ -69,6 +69,8 @@ class Bench:
         self.pids = memory.family(self._pid)
         self.rest = memory.used(self.pids)
         """Bytes used at the start."""
+        self.resting: list[int] = []
+        """Bytes used before each measurement."""
         self._is_suspect = False
 
     def run(self, hostile: Hostile, sizes: list[int], *, tries: int = 3) -> Iterator[Measured]:
@@ -93,7 +95,7 @@ class Bench:
         if self._is_suspect or any("_id}" in one.route for one in several):
             self._renewed()
         requests = [self._request(one, 2 * one.smallest) for one in several]
-        used = memory.used(self.pids)
+        used = self._rested()
         self.watch.take()
         with ThreadPoolExecutor(len(several)) as pool:
             answers = list(pool.map(self._sent, several, requests))
@@ -120,7 +122,7 @@ class Bench:
         """One request of this size."""
         lost = self._renewed() if self._is_suspect or "_id}" in hostile.route else ()
         request = self._request(hostile, size)
-        used = memory.used(self.pids)
+        used = self._rested()
         memory.forget_highest(self.pids)
         self.watch.take()
         answer = self._sent(hostile, request)
@@ -145,6 +147,15 @@ class Bench:
         )
         self._is_suspect = bool(measured.faults)
         return measured
+
+    def _rested(self) -> int:
+        self.resting.append(memory.used(self.pids))
+        return self.resting[-1]
+
+    def growth(self) -> int:
+        """How many bytes the least that was used in the last third of all measurements is above that of the second."""
+        third = len(self.resting) // 3
+        return min(self.resting[-third:]) - min(self.resting[third:-third]) if third else 0
 
     def _request(self, hostile: Hostile, size: int) -> Request:
         request = hostile.make(size)

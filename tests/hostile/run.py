@@ -29,7 +29,9 @@ SETTINGS = {
     "RESPONSES_SCRIPTED_TOKEN_SECONDS": "0.002",
 }
 DRIFT = 200 * MIB
-"""Bytes that the whole run may leave."""
+"""Bytes that the whole run may leave in each process, with all that it has loaded since its start."""
+GROWTH = 50 * MIB
+"""By which the memory of all processes may grow between the second and the last third of the run."""
 REST_SECONDS = 2.0
 
 Plan = Callable[[Bench, list[Hostile]], Iterator[Measured]]
@@ -116,8 +118,12 @@ def _finish(bench: Bench, outcome: Outcome) -> None:
     if status["background"]["recovered"]:
         outcome.faults.append(f"{status['background']['recovered']} leases were lost")
     drift = memory.used(bench.pids) - bench.rest
-    if drift > DRIFT:
+    growth = bench.growth()
+    print(f"the run left {drift / MIB:.0f} MB in {len(bench.pids)} processes, growth {growth / MIB:.0f} MB", flush=True)
+    if drift > DRIFT * len(bench.pids):
         outcome.faults.append(f"the run left {drift / MIB:.0f} MB")
+    if growth > GROWTH:
+        outcome.faults.append(f"memory grew by {growth / MIB:.0f} MB")
     log = bench.server.log.read_text(errors="replace")
     if "Traceback" in log:
         outcome.faults.append(f"the log has a traceback: {log[log.index('Traceback') :][:2000]}")

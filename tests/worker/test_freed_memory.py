@@ -13,11 +13,11 @@ def test_freed_memory_goes_back() -> None:
     """Also what lies between blocks that are in use, which the allocator keeps by itself."""
     return_freed_memory()
     before = freed_memory.resident_bytes()
-    blocks = [bytes(10_000) for _ in range(4 * GROWTH_BYTES // 10_000)]
+    blocks = [bytes(10_000) for _ in range(8 * GROWTH_BYTES // 10_000)]
     survivors = blocks[::50]
     del blocks
     kept = freed_memory.resident_bytes() - before
-    assert kept > 2 * GROWTH_BYTES
+    assert kept > 4 * GROWTH_BYTES
     return_freed_memory()
     assert freed_memory.resident_bytes() - before < kept / 2
     assert len(survivors) > 100

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from responses_api.database.pool import renew_pooled_connections
 
-GROWTH_BYTES = 64 << 20
+GROWTH_BYTES = 32 << 20
 """Growth of the resident memory after which freed memory is returned."""
 ARENAS = 2
 """Arenas of glibc's allocator, eight per processor by default, each of which fragments on its own. Two are enough,
