@@ -8,7 +8,7 @@ from responses_api.protocol.objects.lists import item_list
 from responses_api.protocol.objects.model import model_list, model_object
 from responses_api.protocol.objects.response import ResponseStatus, deleted_response, initial_response
 from responses_api.protocol.objects.usage import usage
-from responses_api.protocol.requests.create import CreateResponse, parse_create
+from responses_api.protocol.requests.create import CreateResponse, parse_create, restore_create
 from responses_api.protocol.requests.queries import (
     ListQuery,
     RetrieveQuery,
@@ -36,6 +36,7 @@ __all__ = [
     "parse_retrieve_query",
     "references",
     "refuse_query",
+    "restore_create",
     "sent_ids",
     "sent_items",
     "shown_items",

@@ -3,8 +3,7 @@
 import orjson
 
 from responses_api.models import Response
-from responses_api.protocol import ListQuery, parse_create, sent_ids, sent_items
-from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol import ListQuery, restore_create, sent_ids, sent_items
 from responses_api.protocol.objects import ItemList
 
 from .history import used_ids
@@ -25,7 +24,7 @@ def running_places(row: Response, query: ListQuery) -> list[Place]:
     """The places of an active job: its history, then the items of its request with the ids that they will be stored
     under.
     """
-    request = parse_create(read_stored(row.request))
+    request = restore_create(row.request)
     sent = sent_items(request, response_id=row.public_id, used=used_ids(row.parent_id, sent_ids(request)))
     if query.order == "desc":
         sent.reverse()

@@ -16,6 +16,7 @@ from responses_api.protocol import (
     initial_response,
     input_items,
     parse_create,
+    restore_create,
     shown_items,
 )
 
@@ -71,6 +72,7 @@ def check(body: object) -> None:
         assert request.status == 400
         assert b"\\u0000" not in orjson.dumps(request.envelope())
         return
+    assert restore_create(orjson.dumps(body).decode()) == request
     items = input_items(request, new_id=new_id)
     orjson.dumps(items)
     orjson.dumps(shown_items(items, request.instructions))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Never
 
-from pydantic import Field, PlainValidator, model_validator
+from pydantic import Field, PlainValidator, ValidationInfo, model_validator
 
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests.create import MAX_COUNT, Input
-from responses_api.protocol.validation.base import WireModel, refusal
+from responses_api.protocol.validation.base import WireModel, is_admitted, refusal
 from responses_api.protocol.validation.markers import Allows, Refused
-from responses_api.protocol.validation.parsing import parse_body
+from responses_api.protocol.validation.parsing import parse_body, restore_body
 
 SUMMARY_TOKENS = 1024
 MAX_SUMMARY_TOKENS = 16_384
@@ -48,8 +48,8 @@ class CompactRequest(WireModel):
     service_tier: p.ServiceTier = "default"
 
     @model_validator(mode="after")
-    def _has_input(self) -> CompactRequest:
-        if self.input == () and self.previous_response_id is None:
+    def _check_input(self, info: ValidationInfo) -> CompactRequest:
+        if not is_admitted(info) and self.input == () and self.previous_response_id is None:
             reason = "is missing; send the history to compact, or name its last response by `previous_response_id`"
             raise refusal("missing_required_parameter", reason, field="input")
         return self
@@ -58,3 +58,8 @@ class CompactRequest(WireModel):
 def parse_compact(payload: object) -> CompactRequest:
     """Check a request body. Raises an ApiError (400) that names one error."""
     return parse_body(CompactRequest, payload)
+
+
+def restore_compact(text: str) -> CompactRequest:
+    """An admitted request, from its body as stored JSON text. Raises what `restore_body` does."""
+    return restore_body(CompactRequest, text)

@@ -14,6 +14,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    ValidationInfo,
     model_validator,
 )
 
@@ -26,9 +27,9 @@ from responses_api.protocol.requests import sampling as s
 from responses_api.protocol.requests.conversations import ConversationId
 from responses_api.protocol.tools.choice import ToolChoice, callable_indexes, is_forced
 from responses_api.protocol.tools.declared import DeclaredTool, Tools, check_tools, declared_tools
-from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, refusal, tag_of_shape
+from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, is_admitted, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Refused
-from responses_api.protocol.validation.parsing import parse_body
+from responses_api.protocol.validation.parsing import parse_body, restore_body
 
 MAX_COUNT = 2**31 - 1
 
@@ -114,7 +115,13 @@ class CreateResponse(WireModel):
     prompt: p.Unsupported = None
 
     @model_validator(mode="after")
-    def _has_input(self) -> Self:
+    def _check_whole(self, info: ValidationInfo) -> Self:
+        if not is_admitted(info):
+            self._check_input()
+            self._check_tools()
+        return self
+
+    def _check_input(self) -> None:
         if self.previous_response_id is not None and self.conversation is not None:
             reason = "can't be sent together with `previous_response_id`; send one of the two"
             raise refusal("invalid_value", reason, field="conversation")
@@ -129,15 +136,12 @@ class CreateResponse(WireModel):
                 if item.type == "compaction_trigger":
                     reason = "asks for a compaction and must be the last item"
                     raise refusal("invalid_value", reason, field=f"input[{index}]")
-        return self
 
-    @model_validator(mode="after")
-    def _has_tools(self) -> Self:
+    def _check_tools(self) -> None:
         check_tools(self.tools, self.declared_tools)
         if self._callable_indexes and self.stop_strings:
             reason = "would cut the calls that `tools` allow; leave it out, or send 'none' as `tool_choice`"
             raise refusal("invalid_value", reason, field="stop")
-        return self
 
     @cached_property
     def declared_tools(self) -> tuple[DeclaredTool, ...]:
@@ -190,3 +194,8 @@ class CreateResponse(WireModel):
 def parse_create(payload: object) -> CreateResponse:
     """Check a request body. Raises an ApiError (400) that names one error."""
     return parse_body(CreateResponse, payload)
+
+
+def restore_create(text: str) -> CreateResponse:
+    """An admitted request, from its body as stored JSON text. Raises what `restore_body` does."""
+    return restore_body(CreateResponse, text)

@@ -7,15 +7,18 @@ field look missing.
 Unions are tagged: a discriminator picks one branch by looking at the value, so one mistake gives one error. Tags start
 with NUL, which no checked body contains, so that they can be told from field names in a path. A value that matches no
 branch goes to a branch that only refuses.
+
+An admitted request is read from its row by the same models. This restores types only: the rules on whole objects were
+applied at admission, and are not applied again (`is_admitted`).
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Literal, Never
+from typing import Any, ClassVar, Final, Literal, Never
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
 from responses_api.protocol.json.values import describe, shorten
@@ -24,6 +27,14 @@ RefusalKind = Literal["invalid_value", "missing_required_parameter", "unknown_pa
 
 TAG_PREFIX = "\0"
 OTHER = TAG_PREFIX + "other"
+
+ADMITTED: Final = "admitted"
+"""Pydantic's validation context for a request that has passed admission."""
+
+
+def is_admitted(info: ValidationInfo) -> bool:
+    """Whether the request has passed admission, so that only its types are to be restored."""
+    return info.context is ADMITTED
 
 
 def refusal(kind: RefusalKind, reason: str, *, field: str | None = None) -> PydanticCustomError:
@@ -54,15 +65,20 @@ class WireModel(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _check_names(cls, data: object) -> object:
+    def _present_fields(cls, data: object, info: ValidationInfo) -> object:
         if not isinstance(data, dict):
             return data
+        if not is_admitted(info):
+            cls._refuse_unknown(data)
+        return {name: value for name, value in data.items() if value is not None}
+
+    @classmethod
+    def _refuse_unknown(cls, data: dict[str, object]) -> None:
         known = {field.alias or name for name, field in cls.model_fields.items()}
         for name, value in data.items():
             # The SDK's objects dump an unset field under Python's name for a reserved word (`async_`).
             if name not in known and not (value is None and name in cls.model_fields):
                 raise _unknown(name, sorted(known), cls.moved_fields)
-        return {name: value for name, value in data.items() if value is not None}
 
 
 def _unknown(name: str, known: Iterable[str], moved: Mapping[str, str]) -> PydanticCustomError:

@@ -1,4 +1,7 @@
-"""Parses JSON values into checked requests. The only exception is an ApiError (400) that names one error."""
+"""Parses JSON values into checked requests, and restores admitted requests from their rows.
+
+Parsing raises nothing but an ApiError (400) that names one error.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from responses_api.errors import InvalidRequest
+from responses_api.errors import InvalidRequest, ServerError
+from responses_api.protocol.json.reader import read_stored
 from responses_api.protocol.json.values import check_wire_value, describe
-from responses_api.protocol.validation.base import WireModel
+from responses_api.protocol.validation.base import ADMITTED, WireModel
 from responses_api.protocol.validation.errors import api_error
 
 Request = TypeVar("Request", bound=WireModel)
@@ -22,6 +26,20 @@ def parse_body(model: type[Request], payload: object) -> Request:
     if not isinstance(payload, dict):
         raise InvalidRequest(f"The request body must be a JSON object, but it is {describe(payload)}.")
     return _validated(model, payload)
+
+
+def restore_body(model: type[Request], text: str) -> Request:
+    """An admitted request, from its body as stored JSON text.
+
+    Types are restored, and rules on whole objects are not applied again. Raises a :class:`ServerError` for a body that
+    another version admitted and this version can't read.
+    """
+    try:
+        return model.model_validate(read_stored(text), context=ADMITTED)
+    except ValidationError:  # its message quotes the body, which must not reach a log
+        raise ServerError(
+            "Another version of this server admitted the request, and this version can't read it. Send it again."
+        ) from None
 
 
 def parse_arguments(model: type[Request], pairs: Pairs) -> Request:

@@ -17,8 +17,7 @@ from responses_api.errors import EntryTooLarge
 from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.store.response import ACTIVE
-from responses_api.protocol import objects, parse_create, sent_ids, sent_items
-from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol import CreateResponse, objects, restore_create, sent_ids, sent_items
 from responses_api.protocol.objects import ResponseError
 from responses_api.selectors.history import used_ids
 from responses_api.services.prompts.blobs import seal_reasoning
@@ -63,12 +62,12 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, error: ResponseErr
     """
     batches = all_batches(row.pk)
     cursor = LogCursor.after(batches)
-    body, first = row.body_dict(), cursor.next_event
-    events, response = ending_events(row, body, decoded_events(batches), outcome=outcome, error=error)
+    first = cursor.next_event
+    request = restore_create(row.request)
+    events, response = ending_events(row, request, decoded_events(batches), outcome=outcome, error=error)
     chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
     checkpoint = Checkpoint.objects.filter(response=row).first()
     spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
-    request = parse_create(read_stored(row.request))
     encoded = [encode_event(event) for event in events]
     ending = Ending(
         response=response,
@@ -110,10 +109,10 @@ def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]],
 
 
 def ending_events(
-    row: Response, body: objects.Response, published: list[Event], *, outcome: Outcome, error: ResponseError | None
+    row: Response, request: CreateResponse, published: list[Event], *, outcome: Outcome, error: ResponseError | None
 ) -> tuple[list[Event], objects.Response]:
     """The last events of a job and its final object."""
-    request = parse_create(read_stored(row.request))
+    body = row.body_dict()
     seal = (
         partial(seal_reasoning, owner=cache_scope(project_id=row.project_id, key_id=row.key_id))
         if request.wants_encrypted_reasoning

@@ -15,11 +15,10 @@ from inference.types import ChatTokenizer, Chunk, GenerationRequest, ModelInfo, 
 from responses_api.ids import new_id
 from responses_api.interruptions import Check, unchecked
 from responses_api.models import Response
-from responses_api.protocol import CreateResponse, objects, parse_create, sent_items
+from responses_api.protocol import CreateResponse, objects, restore_create, sent_items
 from responses_api.protocol.items.compaction import Item, is_summary
-from responses_api.protocol.json.reader import read_stored
 from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
-from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactRequest, parse_compact
+from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactRequest, restore_compact
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling
 from responses_api.services.prompts.blobs import Take, seal_compaction
@@ -154,8 +153,8 @@ def _read_job(
     if not row.background:
         # By the database's clock. A job's was published when it was admitted.
         body["created_at"] = int(row.created_at.timestamp())
-    payload = read_stored(row.request)
-    request = parse_compact(payload) if body["object"] == COMPACTION_OBJECT else parse_create(payload)
+    is_compaction = body["object"] == COMPACTION_OBJECT
+    request = restore_compact(row.request) if is_compaction else restore_create(row.request)
     history = history_items(row.parent_id)
     sent = sent_items(request, response_id=row.public_id, used={item["id"] for item in history})
     older, newer = history_and_sent(history, sent, owner=cache_scope, take=take)

@@ -13,8 +13,7 @@ from responses_api.bus.relayed_errors import RelayedError
 from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
 from responses_api.interruptions import Interrupted
-from responses_api.protocol import parse_create
-from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol import restore_create
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.admission.count_input_tokens import ANSWER_SECONDS, MAX_BYTES
 from responses_api.services.prompts.assemble_history import assembling
@@ -139,7 +138,7 @@ class Counter:
         with assembling(message.scope) as assembly:
             assembly.add(history_size(message.parent))
             return count_prompt(
-                request=parse_create(read_stored(message.payload)),
+                request=restore_create(message.payload),
                 history=history_items(message.parent),
                 owner=message.scope,
                 take=assembly.add,
