@@ -1,6 +1,6 @@
 """Starting and stopping the generation worker with ``celery worker``: the team shape.
 
-The embedded shape starts its worker itself, before Celery: then there is nothing to do here.
+The embedded shape starts its worker itself, before Celery, and then nothing is done here.
 """
 
 import gc
@@ -29,7 +29,9 @@ _started: GenerationWorker | None = None
 
 @worker_init.connect
 def load_models(**_kwargs: Any) -> None:
-    """Load before Celery takes its first message. A model that can't be loaded ends the process with one sentence."""
+    """Load the models before Celery takes its first message. If one can't be loaded, the process ends with one
+    sentence.
+    """
     global _started
     if current_worker() is not None:
         return
@@ -49,14 +51,14 @@ def load_models(**_kwargs: Any) -> None:
 
 @worker_shutdown.connect
 def close_models(**_kwargs: Any) -> None:
-    """Celery takes no more messages: end what runs and let the engines go."""
+    """Celery takes no more messages: end the runs and close the engines."""
     if _started is not None:
         stop_worker(_started)
 
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt meanwhile: Celery's own handlers come later."""
+    """Let SIGTERM raise KeyboardInterrupt during the block, since Celery installs its own handlers later."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

@@ -31,9 +31,9 @@ class CeleryThread:
         self._thread.start()
 
     def stop(self) -> None:
-        """Take no more messages. Messages not started are lost, which harms nothing: rows are the queue."""
+        """Take no more messages. Messages not started are lost, which does no harm: rows are the queue."""
         worker_state.should_stop = 0  # type: ignore[assignment]  # the exit status, None while it runs
-        # It looks after each message, or every two seconds, and takes one more when it has seen that it is to stop.
+        # Celery checks this after each message, or every two seconds, and takes one more message before it stops.
         for _ in range(2):
             self._app.send_task(TASK)
         self._thread.join(STOP_SECONDS)

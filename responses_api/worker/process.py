@@ -6,11 +6,11 @@ _worker: GenerationWorker | None = None
 
 
 def install_worker(worker: GenerationWorker | None) -> None:
-    """Make ``worker`` the one that tasks of this process run on."""
+    """Make ``worker`` the one that this process's tasks use."""
     global _worker
     _worker = worker
 
 
 def current_worker() -> GenerationWorker | None:
-    """The worker of this process; ``None`` before it has loaded its models and after it has begun to stop."""
+    """The worker of this process; ``None`` before it has loaded its models and when it is stopping."""
     return _worker

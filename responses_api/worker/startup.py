@@ -1,4 +1,4 @@
-"""From settings to a running worker, and back."""
+"""Starts and stops the worker of a process."""
 
 from inference.types import Progress
 
@@ -9,9 +9,9 @@ from .runtime.worker import GenerationWorker
 
 
 def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
-    """Load the default model, announce all models and begin to work. Raises :class:`ModelError`.
+    """Load the default model, announce all models and start to claim rows. Raises :class:`ModelError`.
 
-    An interrupt while a model loads ends its engine, and is raised again.
+    If loading is interrupted, the engine ends and the interrupt is raised again.
     """
     chunks = ChunkQueue()
     host = ModelHost(chunks.put)
@@ -28,6 +28,6 @@ def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
 
 
 def stop_worker(worker: GenerationWorker) -> None:
-    """End the worker in order."""
+    """Drain the worker and end its threads."""
     install_worker(None)
     worker.stop()

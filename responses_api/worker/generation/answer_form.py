@@ -1,4 +1,4 @@
-"""The form of an answer: the constraint on the decoder, and the parser that reads what it makes."""
+"""The form of an answer: the constraint on the decoder, and the parser of its output."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class AnswerForm:
     parser: Parser
     constraint: Constraint | None
     thinking: ThinkingLimit | None
-    """How long it may think; ``None`` for models that don't, or whose thinking can't be ended."""
+    """The limit on its thinking; ``None`` for models that don't think, or whose thinking can't be ended."""
 
 
 def answer_form(
@@ -55,7 +55,7 @@ def _limit(
 
 
 def _constraint(request: CreateResponse, tokenizer: ChatTokenizer, thinking: Thinking | None) -> Constraint | None:
-    """Free text until a call begins; JSON where it was asked for, after the thinking."""
+    """Free text until a call begins; JSON if it was requested, after the thinking."""
     form, tools = request.text.format.constraint, request.offered_tools
     if not tools and (form is None or not tokenizer.dialect.thinks):
         return form

@@ -1,4 +1,4 @@
-"""Whether a finished answer is the JSON, and has the calls, that its request asked for."""
+"""Checks whether a finished answer has the JSON and the calls that its request asked for."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,7 +15,7 @@ ANY_OBJECT = {"type": "object"}
 def check_answer(response: Mapping[str, Any], request: CreateResponse) -> str:
     """Why the text or the calls of a Response object are not what its request asked for; empty when they are.
 
-    A text is checked when it was to be JSON, the arguments of a call when the decoder was to follow their schema.
+    A text is checked if JSON was requested, the arguments of a call if the decoder had to follow their schema.
     """
     limits = ValidationLimits(
         max_nodes=settings.RESPONSES_VALIDATION_MAX_NODES,

@@ -1,4 +1,4 @@
-"""How a run ends: what became of its answer, and how that is stored."""
+"""The end of a run: the outcome of its answer, and how it is stored."""
 
 import time
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ STORE_PAUSE_SECONDS = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What became of an answer."""
+    """The outcome of an answer."""
 
     outcome: Outcome
     message: str
-    """For the client, where it has failed."""
+    """For the client, if it has failed."""
     reason: str
-    """For the log, where it has failed."""
+    """For the log, if it has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,7 @@ class AnswerEnd:
     answer: Answer
 
     def judge(self, finish: Finish, error: str) -> Verdict:
-        """What has become of the answer, by how its sequence ended and why it was stopped, if it was."""
+        """The outcome of the answer, by how its sequence ended and why it was stopped, if it was."""
         stopped = self.stop.reason
         reason = str(stopped or ("engine" if finish == "error" else ""))
         if finish == "stop" and self._is_invalid():
@@ -71,7 +71,7 @@ class AnswerEnd:
         """The last events of the answer."""
         counts, read = self.answer.counts, self.prepared.prompt_tokens
         if self.prepared.generation is None:
-            # A compaction is all there is.
+            # The output is only a compaction.
             counts, read = self.prepared.spent, self.prepared.spent.input
         return self.answer.end(
             verdict.outcome,
@@ -89,9 +89,9 @@ class AnswerEnd:
     def store(
         self, response: Mapping[str, Any], *, is_too_large: bool = False, log_end: EventBatch | None = None
     ) -> bool:
-        """Store the final object; False without the lease. A database that is away is asked again for a while.
+        """Store the final object; False without the lease. Retries for a while when the database is unavailable.
 
-        Raises :class:`EntryTooLarge`, and the database's error when it stays away.
+        Raises :class:`EntryTooLarge`, and the database's error when all retries fail.
         """
         ending = Ending(
             response=response,
@@ -108,7 +108,7 @@ class AnswerEnd:
         tries = 1
         while True:
             try:
-                # The lease is over also when the end was stored and only its confirmation was lost.
+                # The lease has also ended if the end was stored and only the confirmation was lost.
                 return finish_response(lease=self.lease, ending=ending) or (tries > 1 and was_finished(self.lease))
             except DatabaseError as error:
                 if tries == STORE_TRIES:
@@ -118,7 +118,7 @@ class AnswerEnd:
             tries += 1
 
     def remember_thinking(self) -> None:
-        """Remember what the answer has thought, for the requests that continue it."""
+        """Remember the answer's thinking, for the requests that continue it."""
         prepared = self.prepared
         if self.answer.reasoning_tokens and prepared.history is not None:
             remember_thinking(
@@ -130,7 +130,7 @@ class AnswerEnd:
             )
 
     def _is_invalid(self) -> bool:
-        """Whether its JSON or its calls are not what was asked for. That is the server's error, and logged as one."""
+        """Whether its JSON or its calls don't match the request. That is logged as an error of the server."""
         request, generation = self.prepared.request, self.prepared.generation
         if not self.answer.is_generated or request is None:
             return False

@@ -1,4 +1,4 @@
-"""The output of a foreground response: published at once, stored when it has ended."""
+"""The output of a foreground response: published at once, and stored at the end."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,13 +30,13 @@ NOT_STORED = "The server could not store this response. Send the request again."
 
 @dataclass(frozen=True, slots=True)
 class _Last:
-    """What is published last."""
+    """The last publication."""
 
     events: list[EncodedEvent]
     reason: str = ""
-    """Why it has failed, for the log."""
+    """Why the response failed, for the log."""
     refusal: ApiError | None = None
-    """Raised for a reader of the whole object when it has failed."""
+    """The error for a reader of the whole object, if the response failed."""
 
 
 class LiveOutput:
@@ -57,7 +57,7 @@ class LiveOutput:
         return None
 
     def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
-        """Publish how the stream begins."""
+        """Publish the first events."""
         if self._is_streamed and events:
             first = self._encoded(events)
             refuse_oversized(first)
@@ -65,14 +65,14 @@ class LiveOutput:
         self._answer, self._prepared = answer, prepared
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
-        """Publish what the engine has made."""
+        """Publish the events of new chunks."""
         assert self._answer is not None
         events = self._answer.feed(chunks)
         self._stopwatch.note(self._answer)
         self._publish(events)
 
     def close(self, finish: Finish, error: str) -> None:
-        """Publish what was held back, store the end, then publish it."""
+        """Publish the text that was held back, store the end, then publish it."""
         answer, prepared = self._answer, self._prepared
         assert answer is not None
         assert prepared is not None
@@ -96,16 +96,16 @@ class LiveOutput:
         self._publish_end(last)
 
     def refuse(self, error: ApiError) -> None:
-        """Forget the job, and tell its reader why."""
+        """Remove the row, and tell its reader why."""
         try:
             remove_jobs(self._lease.rows())
         finally:
-            # A row that can't be removed now is found when its lease has run out.
+            # A row that can't be removed now is found when its lease has expired.
             self.published.refuse(error)
 
     def _store(self, end: AnswerEnd, verdict: Verdict) -> "_Last | None":
-        """Store the end, and return what to publish of it; ``None`` without the lease. An answer too large to be stored
-        is one that failed.
+        """Store the end, and return its publication; ``None`` without the lease. An answer that is too large to be
+        stored fails.
         """
         answer = end.answer
         events = self._encoded(end.events(verdict))
@@ -123,11 +123,11 @@ class LiveOutput:
         return _Last(events, verdict.reason, self._stop.error() if self._stop.reason is StopReason.TIMEOUT else None)
 
     def _encoded(self, events: Sequence[Event]) -> list[EncodedEvent]:
-        """Those of the events that will be published: for a reader of the whole object, the last one."""
+        """The events that will be published, encoded: for a reader of the whole object, only the last one."""
         return [encode_event(event) for event in (events if self._is_streamed else events[-1:])]
 
     def _publish(self, events: list[Event]) -> None:
-        if events and self._is_streamed:  # else every message would wake a reader that waits for the end alone
+        if events and self._is_streamed:  # a reader of the whole object would be woken in vain
             self.published.add(self._encoded(events))
 
     def _publish_end(self, last: "_Last") -> None:

@@ -1,4 +1,4 @@
-"""The output of a background job: persisted first, then published, and resumed from what is persisted."""
+"""The output of a background job: persisted first, then published, and resumed from its log."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -37,16 +37,16 @@ log = structlog.get_logger(__name__)
 START_EVENTS = 3
 """`response.created`, `response.queued`, `response.in_progress`."""
 NOT_CONTINUED = (
-    "The server lost the worker that generated this response, and none can go on with it. Send the request again."
+    "The server lost the worker that generated this response, and no other can resume it. Send the request again."
 )
 
 
 class CannotContinue(Exception):
-    """What readers have seen is not what this worker would make of the same tokens."""
+    """Readers have seen other events than this worker makes from the same tokens."""
 
 
 class Log(Protocol):
-    """Where a job's events go: written in order, and published once they are."""
+    """A job's log: events are persisted in order, and published after that."""
 
     cursor: LogCursor
 
@@ -58,7 +58,7 @@ class Log(Protocol):
 
 
 class LoggedOutput:
-    """The log decides: a job that has lost its lease publishes nothing any more."""
+    """Only persisted events are published, so a job that has lost its lease publishes nothing more."""
 
     published = None
 
@@ -70,7 +70,7 @@ class LoggedOutput:
         self._stopwatch = Stopwatch(row)
         self._digest = ""
         self._batches: list[EventBatch] = []
-        """What earlier workers have persisted."""
+        """The log of earlier workers."""
         self._continuation: Continuation | None = None
         self._answer: Answer | None = None
         self._prepared: Prepared | None = None
@@ -85,8 +85,8 @@ class LoggedOutput:
     # The beginning
 
     def start(self, digest: str) -> Continuation | None:
-        """Mark the job as running. Raises :class:`CannotContinue` when what it is to resume from was made by another
-        model or another version of this program.
+        """Mark the job as running. Raises :class:`CannotContinue` when its checkpoint was made by another model or
+        another version of this program.
         """
         self._digest = digest
         self._batches = all_batches(self._row.pk)
@@ -118,7 +118,7 @@ class LoggedOutput:
         )
 
     def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
-        """Persist what the job may be resumed from; or bring its answer to where an earlier worker was."""
+        """Persist a checkpoint; or, with an earlier worker's checkpoint, replay the log into the answer."""
         self._answer, self._prepared = answer, prepared
         if self._continuation is not None:
             self._replay(answer, encoded(events))
@@ -138,7 +138,9 @@ class LoggedOutput:
             tell_readers(self._lease.public_id, first, new)
 
     def _replay(self, answer: Answer, events: list[EncodedEvent]) -> None:
-        """Feed what is persisted again. Raises :class:`CannotContinue` when that gives anything else than was seen."""
+        """Feed the persisted chunks again. Raises :class:`CannotContinue` when the events differ from the persisted
+        ones.
+        """
         assert answer.is_generated or not any(batch.chunks for batch in self._batches)
         for batch in self._batches:
             events += encoded(answer.feed(decode_chunks(batch.chunks)))
@@ -152,7 +154,7 @@ class LoggedOutput:
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Feed the answer, and add to the log.
 
-        The last chunk waits until it is known whether the job ends with it: it gives out text that was held back.
+        The last chunk waits until it is known whether the job ends with it, since it releases text that was held back.
         """
         answer = self._answer
         assert answer is not None
@@ -163,7 +165,7 @@ class LoggedOutput:
         new = [chunk for chunk in chunks if not (chunk.started and answer.has_started)]
         try:
             events = encoded(answer.feed(new))
-        except Exception:  # raised again: but the log must have no gap
+        except Exception:  # raised again, but the log must have no gap
             self._give_up(StopReason.FAULT)
             raise
         if not self._is_resumed:
@@ -184,10 +186,10 @@ class LoggedOutput:
         if self._stop.reason is StopReason.LOST or not self._log.drain():
             self._note_loss()
         elif finish == "cancelled" and self._stop.reason in (None, StopReason.SHUTDOWN):
-            # This worker stops, or its engine did.
+            # This worker is stopping, or its engine has stopped.
             release_lease(self._lease)
         elif finish == "error" and self._stop.reason is None and release_as_lost(self._lease):
-            # The engine failed, which kills a job no more than the end of the whole process.
+            # The failure of an engine is a lost attempt, as the end of the whole process is.
             log.warning("job.engine_failed", response=self._lease.public_id, error=error)
         else:
             self._end(finish, error)
@@ -206,7 +208,7 @@ class LoggedOutput:
         try:
             last = self._store_without_content(end, self._gap) if self._gap else self._store(end, finish, error)
         except DatabaseError:
-            # Nothing is published: when the lease has run out, another worker resumes the job.
+            # Nothing is published: when the lease has expired, another worker resumes the job.
             log.exception("generation.not_stored", response=self._lease.public_id)
             return
         if last:
@@ -214,7 +216,7 @@ class LoggedOutput:
             tell_readers(self._lease.public_id, self._next_event, last, last=True)
 
     def _store(self, end: AnswerEnd, finish: Finish, error: str) -> list[EncodedEvent]:
-        """Store the end with the last events, which are returned; none without the lease."""
+        """Store the end with the last events, and return these; none without the lease."""
         rest = self._rest(end.answer)
         events = encoded([*rest, *end.events(end.judge(finish, error))])
         response = end.answer.snapshot()
@@ -227,24 +229,26 @@ class LoggedOutput:
             return self._store_without_content(end, refusal.message, usage=response["usage"])
 
     def _rest(self, answer: Answer) -> list[Event]:
-        """The events of what was held back: they are persisted with the end."""
+        """The events of the text that was held back: they are persisted with the end."""
         events = answer.feed([self._final]) if self._final is not None and answer.is_generated else []
         return events + answer.flush()
 
     def _store_without_content(self, end: AnswerEnd, message: str, *, usage: Usage | None = None) -> list[EncodedEvent]:
-        """The same for a job of which nothing can be stored: it fails after the events that are persisted."""
+        """The same for a job whose answer can't be stored: it fails after the events that are persisted."""
         events = cut_short(self._row, decoded_events(all_batches(self._row.pk)), message=message, usage=usage)
         last = encoded(events)
         stored = end.store(events[-1]["response"], is_too_large=True, log_end=self._log_end(last))
         return last if stored else []
 
     def _log_end(self, events: list[EncodedEvent]) -> EventBatch:
-        """The last batch of the log, behind a copy of the cursor: the end may have to be another one."""
+        """The last batch of the log, by a copy of the cursor, since another end may be stored instead."""
         cursor, lease = replace(self._log.cursor), self._lease
         return cursor.batch(events, response=lease.response, attempt=lease.attempt, is_end=True)
 
     def refuse(self, error: ApiError) -> None:
-        """The job ends without an answer: its request can't be run, or it was cancelled. Or this worker stops."""
+        """The job ends without an answer, since it can't be run or was cancelled; or it is released, since this worker
+        stops.
+        """
         if self._stop.reason is StopReason.LOST:
             self._note_loss()
             return
@@ -252,7 +256,7 @@ class LoggedOutput:
             release_lease(self._lease, begun=self._has_begun)
             return
         if isinstance(error, Overloaded) and self._stop.reason is None:
-            # Something of the server's is short: whoever takes the job later may have it.
+            # A resource is short now: the worker that claims the job later may have it.
             log.warning("job.put_back", response=self._lease.public_id, reason=error.message)
             release_lease(self._lease, begun=self._has_begun, pause=True)
             return
@@ -262,7 +266,7 @@ class LoggedOutput:
         end_job(row=self._row, lease=self._lease, outcome=outcome, error=cause)
 
     def _note_loss(self) -> None:
-        """Nothing is written: this worker was too long without renewing its lease."""
+        """Nothing is written: this worker has not renewed its lease in time."""
         log.warning("job.lease_lost", response=self._lease.public_id, attempt=self._lease.attempt)
 
     @property

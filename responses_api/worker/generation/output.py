@@ -1,4 +1,4 @@
-"""Where the events of a run go, in which foreground responses and background jobs differ."""
+"""The interface of outputs, which take the events of a run: live for foreground responses, logged for jobs."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -18,11 +18,11 @@ class Output(Protocol):
 
     @property
     def published(self) -> PublishedEvents | None:
-        """What a reader may ask for again; ``None`` where it reads the log."""
+        """The events that a reader may ask for again; ``None`` for a job, whose readers read the log."""
         ...
 
     def start(self, digest: str) -> Continuation | None:
-        """The run has begun on a model with this digest. What it is to resume from, if there is anything."""
+        """The run has begun on a model with this digest. Returns what it resumes from, if there is anything."""
         ...
 
     def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
@@ -30,11 +30,11 @@ class Output(Protocol):
         ...
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
-        """Feed the answer with what the engine has made since the last call."""
+        """Feed the answer with the engine's new chunks."""
         ...
 
     def close(self, finish: Finish, error: str) -> None:
-        """Store the end, then publish it. Without the lease nothing is written, and nothing published."""
+        """Store the end, then publish it. Without the lease, nothing is written or published."""
         ...
 
     def refuse(self, error: ApiError) -> None:

@@ -1,6 +1,6 @@
-"""From a claimed row to a prompt: the worker's half of admission, for all that needs a tokenizer.
+"""From a claimed row to a prompt: the worker's part of admission, with everything that needs a tokenizer.
 
-A history that is to be compacted takes generations of its own before: see :class:`Compacting`.
+A history that is to be compacted needs generations before the answer: see :class:`Compacting`.
 """
 
 import weakref
@@ -34,34 +34,34 @@ from .summarise_history import Summariser, default_keep_tokens
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedHistory:
-    """A compaction that has been done: the item for the output, and the tokens of the input before and after."""
+    """A finished compaction: the item for the output, and the tokens of the input before and after it."""
 
     encrypted_content: str
     tokens_before: int
     tokens_after: int
     announced: bool
-    """Whether the stream announces it by the events of `context_management`."""
+    """Whether the stream has the events of `context_management`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prepared:
-    """What the engine needs, and what will be stored of the request."""
+    """A request ready for the engine, with everything that will be stored of it."""
 
     generation: GenerationRequest | None
-    """``None`` when there is nothing to answer: the request asked for a compaction alone."""
+    """``None`` when nothing is generated: the request asked for a compaction only."""
     input_items: list[dict[str, Any]]
     body: objects.Response
     compacted: CompactedHistory | None = None
     spent: TokenCounts = field(default_factory=TokenCounts)
-    """What the compaction took."""
+    """The tokens of the compaction."""
     request: CreateResponse | None = None
-    """What was asked for; ``None`` for a compaction by itself."""
+    """``None`` for `/responses/compact`."""
     history: Said | None = None
-    """What was said before the answer; ``None`` where no thinking is remembered."""
+    """The texts before the answer; ``None`` if no thinking is remembered."""
     scope: str = ""
-    """Where its thinking is remembered."""
+    """The scope in which its thinking is remembered."""
     parser: Parser | None = None
-    """What reads the answer as it comes; ``None`` when there is none."""
+    """Reads the answer; ``None`` when nothing is generated."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -71,14 +71,14 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """A claimed row, read."""
+    """The content of a claimed row."""
 
     row: Response
     request_id: str
     request: CreateResponse | CompactRequest
     sent: list[dict[str, Any]]
     items: list[Item]
-    """The history that what is stored and what was sent come to."""
+    """The whole history: the stored items and those of the request."""
     body: objects.Response
     tokenizer: ChatTokenizer
     info: ModelInfo
@@ -87,13 +87,13 @@ class _Job:
 
     @property
     def scope(self) -> str:
-        """Where what this model thought is remembered."""
+        """The scope in which this model's thinking is remembered."""
         return echo_scope(self.cache_scope, self.info.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
-    """How an earlier worker has prepared a job."""
+    """An earlier worker's preparation of a job."""
 
     prompt: tuple[int, ...]
     """Empty when nothing is generated."""
@@ -111,8 +111,8 @@ def prepare_generation(
     continuation: Continuation | None = None,
     check: Check = unchecked,
 ) -> "Prepared | Compacting":
-    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` for the client, and
-    what ``check`` raises between the steps.
+    """Read the history, render the prompt, check that it fits. Raises an :class:`ApiError` for the client;
+    ``check`` is called between the steps and may raise.
 
     With a ``continuation``, the prompt is that of the earlier worker.
     """
@@ -151,7 +151,7 @@ def _read_job(
 ) -> _Job:
     body = row.body_dict()
     if not row.background:
-        # By the database's clock. A job's was published when it was admitted.
+        # By the database's clock. A job's time was published when it was admitted.
         body["created_at"] = int(row.created_at.timestamp())
     is_compaction = body["object"] == COMPACTION_OBJECT
     request = restore_compact(row.request) if is_compaction else restore_create(row.request)
@@ -184,7 +184,7 @@ def _continued(job: _Job, before: Continuation) -> Prepared:
             spent=spent,
             request=job.request,
         )
-    # What was compacted is in a blob: of that history no thinking is remembered.
+    # A compacted history is in a blob, and no thinking is remembered of it.
     items = [] if compacted is not None else job.items
     return _with_prompt(job, job.request, before.prompt, items, compacted=compacted, spent=spent)
 
@@ -249,7 +249,7 @@ def _with_prompt(
 
 
 class Compacting:
-    """A request whose history is compacted first: ask for `next`, run what it gives, `feed` and `take` what comes."""
+    """A request whose history is compacted first. Its owner runs what `next` returns, then calls `feed` and `take`."""
 
     def __init__(self, job: _Job) -> None:
         self._job = job
@@ -266,7 +266,9 @@ class Compacting:
         self._spent = TokenCounts()
 
     def _keep_tokens(self) -> int | None:
-        """Tokens of the newest turns to retain: well below a threshold, which would else be reached at once."""
+        """Tokens of the newest turns to retain: well below the threshold, which would be reached again at once
+        otherwise.
+        """
         if isinstance(self._job.request, CompactRequest):
             return self._job.request.keep_tokens
         threshold = self._threshold()
@@ -277,7 +279,7 @@ class Compacting:
         return policies[0].compact_threshold if policies else None
 
     def is_due(self) -> bool:
-        """Whether the request asks for it now: by itself, or since its history has grown to the threshold."""
+        """Whether to compact now: the request asks for it, or its history has reached the threshold."""
         request = self._job.request
         if isinstance(request, CompactRequest) or request.asks_for_compaction:
             return True
@@ -288,13 +290,13 @@ class Compacting:
         return self._summariser.reaches(limit)
 
     def hold(self, size: int) -> None:
-        """Count its bytes for as long as it is there. Raises :class:`Overloaded` when others take the room."""
+        """Count its bytes until it is released. Raises :class:`Overloaded` when the budget is used up."""
         assembly = Assembly(self._job.cache_scope, COMPACTING)
         assembly.add(min(size, settings.RESPONSES_ASSEMBLY_MAX_BYTES))
         weakref.finalize(self, assembly.give_back)
 
     def next(self) -> GenerationRequest | Prepared:
-        """The next summary to generate, or what comes of them all. Raises an :class:`ApiError` when nothing can."""
+        """The next summary to generate, or the result. Raises an :class:`ApiError` if the history is too long."""
         prompt = self._summariser.prompt()
         if prompt is None:
             return self._result()
@@ -310,7 +312,7 @@ class Compacting:
         )
 
     def feed(self, chunks: Sequence[Chunk]) -> None:
-        """Take what the engine made of the summary since the last call."""
+        """Take the engine's new chunks of the summary."""
         self._spent.count(chunks)
         self._text += [chunk.text for chunk in chunks]
 

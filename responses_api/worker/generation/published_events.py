@@ -1,4 +1,4 @@
-"""The events of a foreground response that have been published, as many of them as a reader may ask for again."""
+"""The published events of a foreground response, of which the latest can be published again."""
 
 import sys
 import threading
@@ -13,33 +13,34 @@ from responses_api.services.jobs.leases import Lease
 from responses_api.streaming import EncodedEvent
 
 BUFFER_BYTES = 4 << 20
-"""Of one response's events: a reader may miss a little of its stream, not all of it."""
+"""Most bytes of events that are kept of one response: a reader may miss some of its stream, but not all of it."""
 MESSAGE_BYTES = 1 << 20
 
 
 class PublishedEvents:
-    """Publishes events, and the latest of them again. A reader that is further behind gets :class:`ReaderBehind`.
+    """Publishes events, and the latest of them again on request. A reader that is further behind gets
+    :class:`ReaderBehind`.
 
-    With ``whole`` the reader waits for the end alone. It refers to nothing but events, so that it may outlive the run.
+    With ``whole`` the reader waits only for the end. This object refers only to events, so that it may outlive the run.
     """
 
     def __init__(self, lease: Lease, *, whole: bool) -> None:
         self._lease = lease
         self._whole = whole
-        # A reader asks for what it has missed while more is published.
+        # A reader may ask for missed events while new ones are published.
         self._lock = threading.Lock()
         self._events: deque[EncodedEvent] = deque()
         self._first = 0
         self._has_ended = False
         self._reason = ""
         self._only: ResponseRefused | ResponseResult | None = None
-        """The only message, of a response that was refused, or whose reader waits for the whole object."""
+        """The only message, if the response was refused or its reader waits for the whole object."""
         self.memory = 0
-        """Bytes of memory that its events take."""
+        """Bytes of its events in memory."""
 
     @property
     def count(self) -> int:
-        """How many events there have been."""
+        """The number of events so far."""
         return self._first + len(self._events)
 
     def add(self, events: Sequence[EncodedEvent]) -> None:
@@ -48,8 +49,8 @@ class PublishedEvents:
             self._add(events)
 
     def end(self, events: Sequence[EncodedEvent], *, error: ApiError | None = None, reason: str = "") -> None:
-        """Publish the last events. ``error`` is raised for a reader of the whole object in its place; ``reason`` says
-        for the log why the response failed.
+        """Publish the last events. A reader of the whole object gets ``error``, if any, instead; ``reason`` says why
+        the response failed, for the log.
         """
         with self._lock:
             self._has_ended, self._reason = True, reason
@@ -69,7 +70,7 @@ class PublishedEvents:
             self._publish(self._only)
 
     def replay(self, first: int) -> None:
-        """Publish again what a reader has missed."""
+        """Publish the events from ``first`` on again."""
         with self._lock:
             if self._only is not None:
                 self._publish(self._only)
@@ -111,7 +112,7 @@ class PublishedEvents:
 
 
 def paged(events: Sequence[EncodedEvent]) -> Iterator[tuple[EncodedEvent, ...]]:
-    """The events, in parts of which none is much larger than a message should be."""
+    """The events in pages of about ``MESSAGE_BYTES`` at most; a larger event has its own page."""
     page: list[EncodedEvent] = []
     size = 0
     for event in events:

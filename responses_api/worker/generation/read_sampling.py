@@ -1,4 +1,4 @@
-"""How a request's tokens are chosen: its parameters as the engine takes them."""
+"""Converts a request's sampling parameters for the engine."""
 
 from inference.types import Sampling
 from responses_api.errors import InvalidValue
@@ -6,7 +6,7 @@ from responses_api.protocol import CreateResponse
 
 
 def read_sampling(request: CreateResponse, *, temperature: float, top_p: float, vocab_size: int) -> Sampling:
-    """`temperature` and `top_p` are the values in force, after the model's defaults.
+    """The sampling of a request; `temperature` and `top_p` are its effective values, with the model's defaults applied.
 
     Raises :class:`InvalidValue` for a bias on a token that the model doesn't have.
     """

@@ -1,4 +1,4 @@
-"""A row that a worker holds, from its claim to its end."""
+"""A row that a worker owns, from its claim to its end."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,10 +34,10 @@ class Run:
         self.lease = lease
         self.model = row.model
         self.is_job = row.background
-        """Whether it runs in the background."""
+        """Whether it is a background job."""
         self.request_id = f"{row.public_id}.{lease.attempt}"
         self.sequence_id = ""
-        """The engine's id of its sequence: of the answer, or of a summary before it. Empty before there is one."""
+        """The engine's id of its current sequence, the answer or a summary before it; empty before the first one."""
         self._owner = cache_scope(project_id=row.project_id, key_id=row.key_id)
         self._output = output
         self._stop = stop
@@ -48,7 +48,7 @@ class Run:
 
     @property
     def published(self) -> PublishedEvents | None:
-        """What its reader may ask for again; ``None`` where it reads the log."""
+        """The events that its reader may ask for again; ``None`` for a job, whose readers read the log."""
         return self._output.published
 
     # Stopping
@@ -73,7 +73,7 @@ class Run:
     # The beginning
 
     def start(self, digest: str) -> Continuation | None:
-        """It has begun on a model with this digest. What it is to resume from, if there is anything."""
+        """It has begun on a model with this digest. Returns what it resumes from, if there is anything."""
         return self._output.start(digest)
 
     @property
@@ -82,7 +82,7 @@ class Run:
         return self._compacting is not None
 
     def begin(self, prepared: Prepared | Compacting) -> GenerationRequest | None:
-        """What to generate next: a summary, or the answer, with which the stream opens. ``None`` for neither."""
+        """Open the stream, unless a summary comes first. Returns what to generate, ``None`` for nothing."""
         if isinstance(prepared, Compacting):
             self._compacting = prepared
             step = prepared.next()
@@ -96,13 +96,13 @@ class Run:
         return self.resume()
 
     def compacted(self) -> GenerationRequest | None:
-        """A summary has ended; what to generate next, see :meth:`begin`."""
+        """A summary has ended; returns what to generate next, see :meth:`begin`."""
         assert self._compacting is not None
         self._compacting.take()
         return self.begin(self._compacting)
 
     def resume(self) -> GenerationRequest | None:
-        """A sequence that makes the rest of the answer: all of it, or what was not made before it was preempted."""
+        """A sequence for the rest of the answer: all of it, or what is left after a preemption."""
         assert self._answer is not None
         self._sequences += 1
         self.sequence_id = f"{self.request_id}.{self._sequences}"
@@ -113,7 +113,7 @@ class Run:
     # The rest
 
     def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
-        """Take what the engine made since the last call; says how the sequence ended, if it did."""
+        """Take the engine's new chunks; returns how the sequence ended, if it did."""
         if self._compacting is not None:
             self._compacting.feed(chunks)
         else:
@@ -125,11 +125,11 @@ class Run:
         self._output.close(finish, error)
 
     def refuse(self, error: ApiError) -> None:
-        """The request can't be run: tell its reader, and forget it."""
+        """The request can't be run: tell its reader, and remove it."""
         self._output.refuse(error)
 
     def let_go(self) -> None:
-        """It has ended, however it did: release the history that was being compacted."""
+        """It has ended in some way: release the history that was being compacted."""
         self._compacting = None
 
 

@@ -1,4 +1,4 @@
-"""Why a run is to end early."""
+"""The reason to end a run early."""
 
 import threading
 
@@ -7,7 +7,7 @@ from responses_api.interruptions import FAILED, StopReason
 
 
 class Stop:
-    """A run's reason to end early, if it has one. Any thread may give one; the first counts, and stays."""
+    """A run's reason to end early, if it has one. Any thread may give one; only the first counts."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -15,19 +15,21 @@ class Stop:
 
     @property
     def reason(self) -> StopReason | None:
-        """The first reason that was given."""
+        """The first reason, if any."""
         return self._reason
 
     def give(self, reason: StopReason) -> None:
-        """Whoever runs it sees this between its steps."""
+        """Record a reason; the run checks for it between its steps."""
         with self._lock:
             self._reason = self._reason or reason
 
     @property
     def sentence(self) -> str:
-        """What a client reads about a run that has ended early."""
+        """The message for the client of a run that has ended early."""
         return self._reason.sentence if self._reason is not None else FAILED
 
     def error(self) -> ServerError:
-        """The same as an error. What took too long once would take too long again."""
+        """The error for the client. After a timeout it says not to retry, since the next run would take too long as
+        well.
+        """
         return ServerError(self.sentence, headers=NO_RETRY if self._reason is StopReason.TIMEOUT else None)

@@ -1,4 +1,4 @@
-"""The database's time on a worker, whose own clock may be wrong, without asking for it again."""
+"""The database's time on a worker, whose own clock may be wrong, without further queries."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -15,16 +15,16 @@ class Stopwatch:
         if isinstance(claimed_at, str):
             claimed_at = datetime.fromisoformat(claimed_at).replace(tzinfo=UTC)
         self._claimed_at = claimed_at
-        self._heard = time.monotonic()
+        self._started = time.monotonic()
         self._created_at = row.created_at
         self.first_token_ms: int | None = None
-        """From the request to the first token of its answer; ``None`` before, or where another worker made that."""
+        """Time from the request to the first token; ``None`` before, or if another worker generated that token."""
 
     def now(self) -> datetime:
-        """The time, with its zone."""
-        return self._claimed_at + timedelta(seconds=time.monotonic() - self._heard)
+        """The current time, with its zone."""
+        return self._claimed_at + timedelta(seconds=time.monotonic() - self._started)
 
     def note(self, answer: Answer) -> None:
-        """The answer may have its first token now."""
+        """Record the time of the first token, if the answer has it now."""
         if self.first_token_ms is None and answer.counts.output:
             self.first_token_ms = max(0, round((self.now() - self._created_at).total_seconds() * 1000))

@@ -1,8 +1,8 @@
-"""Compacting a history: which generations it takes, and what comes of them. Pure but for the tokenizer.
+"""Compacts a history: the generations that it needs, and their result. Pure except for the tokenizer.
 
 A history that fits the window together with the request for a summary is shown to the model as it is, so that its state
-comes out of the prefix cache. A longer one is read out as a transcript, piece after piece, each with the summary of the
-pieces before.
+comes from the prefix cache. A longer one becomes a transcript that is summarised piece by piece, each piece with the
+summary of the pieces before it.
 """
 
 from collections.abc import Iterator
@@ -30,16 +30,16 @@ SPEAKERS = {"user": "User", "assistant": "Assistant", "system": "System"}
 KEPT_SHARE = 16
 MOST_KEPT_TOKENS = 8192
 ANSWER_SHARE = 4
-"""A summary is given the context's quarter at most."""
+"""A summary has at most as many tokens as the context, divided by this."""
 SHORTENING = 2
-"""And no more than half of what it replaces."""
+"""A summary has at most as many tokens as the text that it replaces, divided by this."""
 LEAST_SUMMARY_TOKENS = 16
-"""A shorter summary could say nothing."""
+"""A shorter summary would be useless."""
 MOST_PASSES = 64
 FILLED = 0.95
-"""A piece of a transcript that fills so much of the room is as good as the longest."""
+"""A piece of a transcript that fills this part of the available tokens need not be longer."""
 COUNTED_CHARACTERS = 65_536
-"""Of a history too long for the window, so much is counted at once."""
+"""How much of a history that is too long for the window is tokenized at once, to count its tokens."""
 
 
 def default_keep_tokens(window: int) -> int:
@@ -50,9 +50,9 @@ def default_keep_tokens(window: int) -> int:
 class Summariser:
     """Compacts one history. Its owner runs the generations: `prompt`, then `take`, until there is no prompt.
 
-    A summary's limit is well below what it replaces; where that leaves no room for one, nothing is generated, and
-    `can_shorten` says so before. Raises :class:`ContextLengthExceeded` when not even one piece fits the window, or when
-    too many would be needed.
+    A summary has at most half as many tokens as the text that it replaces. If that is too few, nothing is generated, as
+    `can_shorten` says in advance. Raises :class:`ContextLengthExceeded` when not even one piece fits the window, or
+    when too many would be needed.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Summariser:
         self._renderer = renderer
         self._window = window
         self._most_tokens = max(1, min(max_tokens, window // ANSWER_SHARE))
-        # What is longer than the window could not be replayed.
+        # Items that are longer than the window could not be sent again.
         self._keep_tokens = min(window, keep_tokens if keep_tokens is not None else default_keep_tokens(window))
         self._summary = ""
         self._transcript = ""
@@ -78,19 +78,19 @@ class Summariser:
 
     @cached_property
     def tokens(self) -> int:
-        """Tokens of the history as it is; of its texts alone, where it is too long for the window."""
+        """Tokens of the rendered history; of its texts only, if it is too long for the window."""
         messages = self._renderer.messages(self._items)
         if self._renderer.can_fit(messages, self._window):
             return len(self._renderer.prompt(messages))
         return sum(self._renderer.count_text(text) for message in messages for text in pieces(message["content"] or ""))
 
     def reaches(self, limit: int) -> bool:
-        """Whether the history has so many tokens, counted only where its length does not say so."""
+        """Whether the history has at least ``limit`` tokens. They are counted only if its length doesn't decide."""
         return not self._renderer.can_fit(self._renderer.messages(self._items), limit) or self.tokens >= limit
 
     @cached_property
     def split(self) -> Split:
-        """The instructions, what is to be summarised, and what is retained. Takes several renderings."""
+        """The instructions, the items to summarise, and the items to retain. Takes several renderings."""
         return split_history(self._items, fits=lambda items: self._renderer.fits(items, self._keep_tokens))
 
     @cached_property
@@ -100,39 +100,39 @@ class Summariser:
 
     @cached_property
     def can_shorten(self) -> bool:
-        """Whether there is anything to summarise that a summary could be shorter than."""
+        """Whether there are items to summarise, long enough for a summary to be shorter."""
         return bool(self.split.older) and self._room // SHORTENING >= LEAST_SUMMARY_TOKENS
 
     @cached_property
     def _room(self) -> int:
-        """The tokens that a summary would have to be shorter than."""
+        """The number of tokens that a summary has to be shorter than."""
         shortest = Compacted(summary=".", items=self.split.retained).replacing(self.split.instructions)
         return self.tokens - self.count(shortest)
 
     def count(self, items: Items) -> int:
-        """The tokens that these items have as a prompt, with the instructions."""
+        """The tokens of a prompt with these items and the instructions."""
         return len(self._renderer.prompt(self._renderer.messages(items)))
 
     def prompt(self) -> tuple[int, ...] | None:
-        """What to generate from next; ``None`` when nothing is left to generate."""
+        """The next prompt; ``None`` when nothing is left to generate."""
         if self._ended or not self.can_shorten:
             return None
         if not self._transcript:
             whole = self._whole_prompt()
             if whole is not None:
                 return whole
-            self._transcript = self._read_out()
+            self._transcript = self._as_transcript()
         return self._next_piece()
 
     def take(self, summary: str) -> None:
-        """Take what was generated from the last prompt."""
+        """Take the summary that was generated from the last prompt."""
         self._summary = summary.strip()
         self._transcript = self._transcript[self._piece :]
         self._passes += 1
         self._ended = not self._transcript
 
     def result(self) -> Compacted:
-        """The content of the compaction item: all items, without a summary, where a summary would be no shorter."""
+        """The content of the compaction item. If the summary is not shorter, it has all items and no summary."""
         shorter = Compacted(summary=self._summary, items=self.split.retained)
         if self._summary and self.count(shorter.replacing(self.split.instructions)) < self.tokens:
             return shorter
@@ -149,12 +149,12 @@ class Summariser:
         try:
             prompt = self._renderer.prompt(messages)
         except InvalidRequest:
-            # Some templates want a conversation of another form; a transcript suits them all.
+            # Some templates require another form of conversation; a transcript works with all of them.
             return None
         return prompt if len(prompt) + self.max_tokens <= self._window else None
 
     def _next_piece(self) -> tuple[int, ...]:
-        """A piece of the transcript, about as long as leaves room for its summary."""
+        """The prompt of the next piece of the transcript, about as long as the window allows with its summary."""
         prompt = self._longest_piece()
         if prompt is None:
             raise ContextLengthExceeded(
@@ -163,7 +163,7 @@ class Summariser:
                 param="input",
             )
         needed = self._passes + -(-len(self._transcript) // self._piece)
-        # Later parts may be denser than the first: what was begun is not given up for that at once.
+        # Later parts may have more tokens per character than the first: allow more passes once there was one.
         if needed > (MOST_PASSES if not self._passes else 2 * MOST_PASSES):
             raise ContextLengthExceeded(
                 f"Summarising the history would take {needed} passes through the model's context of {self._window} "
@@ -174,7 +174,7 @@ class Summariser:
         return prompt
 
     def _longest_piece(self) -> tuple[int, ...] | None:
-        """The prompt of the next piece, found by halving from a first guess; ``None`` when not one character fits."""
+        """The prompt of the next piece, found by bisection from a first guess; ``None`` when not one character fits."""
         room = self._window - self.max_tokens
         # A token is seldom longer than eight characters.
         fewest, most, found = 1, min(len(self._transcript), 8 * self._window), None
@@ -201,13 +201,13 @@ class Summariser:
         )
         return self._renderer.prompt([*self._renderer.messages(self.split.instructions), _user(text)])
 
-    def _read_out(self) -> str:
+    def _as_transcript(self) -> str:
         messages = OWN_TEMPLATE.template_messages(shown_items(self.split.older))
         return "\n\n".join(f"{SPEAKERS[message['role']]}: {message['content']}" for message in messages)
 
 
 def pieces(text: str) -> Iterator[str]:
-    """The text, cut so that counting its tokens takes no long step."""
+    """The text in pieces that are tokenized quickly."""
     for start in range(0, len(text), COUNTED_CHARACTERS):
         yield text[start : start + COUNTED_CHARACTERS]
 

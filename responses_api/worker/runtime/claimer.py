@@ -1,4 +1,4 @@
-"""Claiming rows: interactive requests a little ahead of the slots, background jobs for slots that are free."""
+"""Claims rows: more interactive requests than there are free slots, background jobs only for free slots."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -53,9 +53,9 @@ class Claimer:
         self._stopping = threading.Event()
 
     def wake(self, *, background: bool = False) -> None:
-        """Claim and start waiting work. A claim that has not begun yet serves this call too.
+        """Claim and start waiting work. A claim that is pending serves this call, too.
 
-        Background jobs are looked for only when there may be some, since every request waits for that query.
+        Background jobs are claimed only when some may be waiting, since every request waits for that query.
         """
         with self._lock:
             self._jobs_wait = self._jobs_wait or background
@@ -65,18 +65,18 @@ class Claimer:
         self._threads.submit(self._claim)
 
     def slot_freed(self) -> None:
-        """A run has ended: claim a background job for its slot, if some wait."""
+        """A run has ended: claim a background job for its slot, if some may be waiting."""
         with self._lock:
             jobs_wait = self._jobs_wait
         if jobs_wait:
             self.wake()
 
     def stop(self) -> None:
-        """Claim nothing more; what a claim that is under way still brings is given back."""
+        """Claim nothing more; rows of a claim in progress are released."""
         self._stopping.set()
 
     def close(self) -> None:
-        """Returns when no claim is under way any more."""
+        """Stop, and return when no claim is in progress."""
         self.stop()
         self._threads.shutdown(wait=True)
 
@@ -87,11 +87,11 @@ class Claimer:
             self._claim_waiting()
         except DatabaseError as error:
             log.warning("worker.claim_failed", error=str(error))
-        except Exception:  # a thread of the pool: nobody else would hear of it
+        except Exception:  # on a thread of the pool, where it would be lost
             log.exception("worker.claim_failed")
 
     def _claim_waiting(self) -> None:
-        """Claim and begin: interactive requests as far as there is room, then background jobs for free slots."""
+        """Claim and start interactive requests up to the limit, then background jobs for free slots."""
         while not self._stopping.is_set():
             limit = min(CLAIM_BATCH, self._room())
             if limit < 1 or self._claim_interactive(limit) < limit:
@@ -105,18 +105,18 @@ class Claimer:
                 pass
 
     def _claim_interactive(self, limit: int) -> int:
-        """Claim and begin up to ``limit`` interactive requests; returns how many there were."""
+        """Claim and start up to ``limit`` interactive requests; returns how many there were."""
         claimed = self._claim_rows(self._host.names, limit)
         self._begin(claimed)
         return len(claimed)
 
     def _claim_jobs(self, model: str) -> bool:
-        """Claim and begin jobs of a model for slots that are free; says whether there may be more of both."""
-        # One at a time: two would find the same slots free.
+        """Claim and start jobs of a model for free slots; returns whether there may be more jobs and slots."""
+        # One at a time: two claims would count the same slots as free.
         with self._job_claims:
             limit = min(CLAIM_BATCH, settings.RESPONSES_BATCH_SIZE - self._table.count(model))
             if limit < 1:
-                # Some may wait for the next slot that is free.
+                # Some jobs may be waiting for the next free slot.
                 with self._lock:
                     self._jobs_wait = True
                 return False
@@ -132,7 +132,7 @@ class Claimer:
         rows = with_fresh_connection(
             claim_responses, worker=self._worker, models=models, limit=limit, background=background
         )
-        # All are in the table before the first begins, which may take as long as a model takes to load.
+        # All are added to the table before the first is started, which may have to wait for a model to load.
         return [(row, self._take(row)) for row in rows]
 
     def _take(self, row: Response) -> Run:
@@ -140,10 +140,10 @@ class Claimer:
         run = new_run(row=row, lease=lease, log=JobLog(lease, LogCursor(), self._log_writer))
         earlier = self._table.add(run)
         if self._stopping.is_set():
-            # The claim was under way when the worker was stopped, and with it the runs that it had then.
+            # This claim was in progress when the worker stopped its runs.
             run.stop(StopReason.SHUTDOWN)
         if earlier is not None:
-            # This worker lost the job and has got it again.
+            # This worker lost the job and has claimed it again.
             self._scheduler.stop(earlier, StopReason.LOST)
         return run
 

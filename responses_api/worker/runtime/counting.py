@@ -1,4 +1,4 @@
-"""Counts prompts for other processes, on threads of its own, so that no generation waits for a count."""
+"""Counts the tokens of prompts for other processes, on separate threads, so that no generation waits for a count."""
 
 import threading
 import time
@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 THREADS = 2
 HEAVY_BYTES = 128 << 10
-"""Rendering this much text takes some tenths of a second: it has threads of its own, and smaller texts never wait."""
+"""Rendering this much text takes some tenths of a second: it has separate threads, so that smaller texts don't wait."""
 MOST_WAITING = 64
 MOST_BYTES_WAITING = 4 * MAX_BYTES
 
@@ -35,20 +35,21 @@ MOST_BYTES_WAITING = 4 * MAX_BYTES
 class _Question:
     message: CountTokens
     asked_at: float = field(default_factory=time.monotonic)
-    is_left: bool = False
+    has_left: bool = False
+    """Whether the client has left."""
 
     @property
     def size(self) -> int:
         return len(self.message.payload)
 
     def check(self) -> None:
-        """Raise :class:`Interrupted` when whoever asked has left, or waits no longer."""
-        if self.is_left or time.monotonic() - self.asked_at > ANSWER_SECONDS:
+        """Raise :class:`Interrupted` when the client has left or no longer waits."""
+        if self.has_left or time.monotonic() - self.asked_at > ANSWER_SECONDS:
             raise Interrupted
 
 
 class Counter:
-    """One per worker. `hear` and `forget` may be called from any thread, and never wait."""
+    """One per worker. `ask` and `forget` may be called from any thread, and never block."""
 
     def __init__(self, host: ModelHost) -> None:
         self._host = host
@@ -59,12 +60,12 @@ class Counter:
 
     @property
     def waiting(self) -> int:
-        """How many questions have no answer yet."""
+        """The number of unanswered questions."""
         with self._lock:
             return len(self._questions)
 
-    def hear(self, message: CountTokens) -> None:
-        """Count, and answer; or refuse at once when too much waits already."""
+    def ask(self, message: CountTokens) -> None:
+        """Count and answer, or refuse at once when too much is waiting."""
         question = _Question(message)
         with self._lock:
             waiting = sum(other.size for other in self._questions.values())
@@ -77,18 +78,18 @@ class Counter:
             self._light.submit(self._take, question)
 
     def forget(self, reply: str) -> None:
-        """Whoever asked has left."""
+        """The client has left: the answer is not needed."""
         with self._lock:
             question = self._questions.get(reply)
         if question is not None:
-            question.is_left = True
+            question.has_left = True
 
     def stop(self) -> None:
-        """Answer nothing more. Returns when all threads have ended."""
+        """Give no more answers, and return when all threads have ended."""
         with self._lock:
             questions = list(self._questions.values())
         for question in questions:
-            question.is_left = True
+            question.has_left = True
         self._light.shutdown(wait=True)
         self._heavy.shutdown(wait=True)
 
@@ -98,7 +99,7 @@ class Counter:
             size = question.size + with_fresh_connection(history_size, question.message.parent)
         except Interrupted:
             self._end(question)
-        except Exception:  # whoever asked must be answered
+        except Exception:  # the client must get an answer
             log.exception("worker.count_failed")
             self._fail(question)
         else:
@@ -115,7 +116,7 @@ class Counter:
             pass
         except ApiError as error:
             refuse(message, error)
-        except Exception:  # whoever asked must be answered
+        except Exception:  # the client must get an answer
             log.exception("worker.count_failed")
             self._fail(question)
         else:
@@ -150,5 +151,5 @@ class Counter:
 
 
 def refuse(message: CountTokens, error: ApiError) -> None:
-    """Tell whoever asked why there is no count."""
+    """Answer why there is no count."""
     bus.publish(message.reply, CountRefused(error=RelayedError.of(error)))

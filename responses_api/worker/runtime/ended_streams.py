@@ -1,4 +1,4 @@
-"""The events of responses that have ended, for readers that missed the end."""
+"""The events of ended responses, for readers that missed the end."""
 
 import threading
 import time
@@ -7,13 +7,13 @@ from collections import OrderedDict
 from responses_api.worker.generation.published_events import PublishedEvents
 
 BUFFER_BYTES = 16 << 20
-"""Of all that have ended, in the memory of this process."""
+"""Most bytes of events of ended responses."""
 
 
 class EndedStreams:
-    """Has them for ``seconds``, in which a reader looks at the database twice, and at most ``BUFFER_BYTES`` of them.
+    """Keeps them for ``seconds``, in which a reader checks the database twice, and at most ``BUFFER_BYTES`` of them.
 
-    Nothing of the run itself, its request or its prompt stays in memory.
+    Nothing else of the run, such as its request or prompt, stays in memory.
     """
 
     def __init__(self, *, seconds: float) -> None:
@@ -27,11 +27,11 @@ class EndedStreams:
 
     @property
     def memory(self) -> int:
-        """Bytes of memory that they take."""
+        """Bytes of these events in memory."""
         return self._memory
 
     def add(self, public_id: str, published: PublishedEvents) -> None:
-        """A response has ended; nothing more is published of it."""
+        """A response has ended: keep its published events."""
         with self._lock:
             self._drop(public_id)
             self._ended[public_id] = (time.monotonic(), published)
@@ -40,13 +40,13 @@ class EndedStreams:
                 self._drop(next(iter(self._ended)))
 
     def find(self, public_id: str) -> PublishedEvents | None:
-        """What was published of this response, if that is still here."""
+        """The published events of this response, if they are still kept."""
         with self._lock:
             entry = self._ended.get(public_id)
         return entry[1] if entry is not None else None
 
     def forget_old(self) -> None:
-        """Drop what nobody is going to ask for any more."""
+        """Drop events that no reader will ask for any more."""
         limit = time.monotonic() - self._seconds
         with self._lock:
             while self._ended:

@@ -1,4 +1,4 @@
-"""What follows when a sequence has ended: the next one of its run, or the run's end."""
+"""Continues after the end of a sequence: with the next sequence of its run, or with the run's end."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 
 class Finisher:
-    """Ends are stored on threads of their own, for which neither the pump nor an engine waits."""
+    """Stores ends on separate threads, so that neither the pump nor an engine waits for the database."""
 
     def __init__(self, *, table: RunTable, scheduler: Scheduler, preparer: Preparer) -> None:
         self._table = table
@@ -30,13 +30,13 @@ class Finisher:
         self._threads.submit(self._try_to_finish, run, finish, error, is_preempted)
 
     def close(self) -> None:
-        """Returns when all ends are stored."""
+        """Return when all ends are stored."""
         self._threads.shutdown(wait=True)
 
     def _try_to_finish(self, run: Run, finish: Finish, error: str, is_preempted: bool) -> None:
         try:
             self._finish(run, finish, error, is_preempted)
-        except Exception:  # its future is not read, and its slot must be free
+        except Exception:  # the future is not read, and the slot must become free
             log.exception("worker.end_failed", response=run.lease.public_id)
             self._table.remove(run)
 

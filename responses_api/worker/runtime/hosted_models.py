@@ -1,4 +1,4 @@
-"""The models that this worker has, each behind an engine that starts with its first request."""
+"""The models of this worker, each with an engine that starts with its first request."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(slots=True, kw_only=True)
 class HostedModel:
-    """A model, what is announced of it, and its engine. An engine that stops by itself is replaced by a new one."""
+    """A model, its announcement, and its engine. An engine that stops by itself is replaced."""
 
     offer: dict[str, Any]
     engine: Engine
@@ -28,16 +28,16 @@ class HostedModel:
 
     @property
     def name(self) -> str:
-        """The model's own name."""
+        """The model's name, not an alias."""
         return str(self.offer["name"])
 
     @property
     def is_running(self) -> bool:
-        """Whether the model has been loaded, and its engine lives."""
+        """Whether the model is loaded and its engine runs."""
         return self._started and self.engine.is_running
 
     def ensure_running(self, *, progress: Progress | None = None) -> None:
-        """Load the model if that has not been done, or its engine has stopped. Raises :class:`ModelError`."""
+        """Load the model, unless its engine runs already. Raises :class:`ModelError`."""
         with self._lock:
             if self.is_running:
                 return
@@ -49,7 +49,7 @@ class HostedModel:
             self._started = True
 
     def load(self) -> EngineLoad:
-        """How busy its engine is."""
+        """The load of its engine."""
         return self.engine.load()
 
     def close(self) -> None:
@@ -59,7 +59,7 @@ class HostedModel:
 
 
 class ModelHost:
-    """All models of the worker. ``scan`` finds what commands have changed on disk since."""
+    """All models of the worker. ``scan`` finds models that commands have changed on disk."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink
@@ -87,7 +87,7 @@ class ModelHost:
         return [model.offer for model in self]
 
     def scan(self) -> bool:
-        """Take in new models and new aliases; says whether there were any. What is loaded stays as it is."""
+        """Update models and aliases from disk; returns whether anything changed. Loaded models stay as they are."""
         before = self.offers
         if settings.RESPONSES_ENGINE == "scripted":
             if not self._models:
@@ -97,7 +97,7 @@ class ModelHost:
         return self.offers != before
 
     def default(self) -> HostedModel:
-        """The model to load first: the default one if it is here. Raises :class:`ModelError` when there is none."""
+        """The model to load first: the default one, if it exists. Raises :class:`ModelError` if there is no model."""
         wanted = settings.RESPONSES_DEFAULT_MODEL
         models = list(self)
         for model in models:
@@ -128,7 +128,7 @@ class ModelHost:
         present = {entry.name for entry in found}
         for name in self.names:
             if name not in present:
-                # Its files are gone. What runs on it ends as it would; nothing new is claimed for it.
+                # Its files are gone. Running sequences end normally, and no new rows are claimed for it.
                 self._models.pop(name).close()
 
     def _add(self, entry: ModelEntry) -> None:

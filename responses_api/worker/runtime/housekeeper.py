@@ -1,4 +1,4 @@
-"""The periodic work of a worker: its heartbeat, and on other threads all that may take long."""
+"""The periodic work of a worker: its heartbeat, and on other threads everything that may take long."""
 
 from functools import partial
 from typing import Protocol
@@ -34,7 +34,7 @@ class Wake(Protocol):
 
 
 class Housekeeper:
-    """A few threads. The heartbeat shares its thread, and its database connection, with nothing."""
+    """Runs a few threads. The heartbeat has its own thread and its own database connection."""
 
     def __init__(
         self,
@@ -52,9 +52,9 @@ class Housekeeper:
         self._host = host
         beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_PER_LEASE
         self._heartbeat = Periodic("worker-heartbeat", self._renew, self._announce, seconds=beat, own_connection=True)
-        # What a lease's holder has to look after until it lets go.
-        self._watch = Periodic("worker-watch", ended.forget_old, self._look_after, publish_counts, seconds=beat)
-        # What may be left to other workers.
+        # Work that the owner of leases must do until all have ended.
+        self._watch = Periodic("worker-watch", ended.forget_old, self._check_runs, publish_counts, seconds=beat)
+        # Work that other workers could do instead.
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
@@ -64,19 +64,19 @@ class Housekeeper:
         self._sweeper = Periodic("worker-sweeper", self._sweep, seconds=sweep_seconds, first=min(beat, sweep_seconds))
 
     def start(self) -> None:
-        """Announce the worker, and begin."""
+        """Announce the worker, and start the threads."""
         with_fresh_connection(announce_models, self._host.offers)
         with_fresh_connection(self._announce)
         for periodic in (self._heartbeat, self._watch, *self._chores, self._sweeper):
             periodic.start()
 
     def stop_chores(self) -> None:
-        """The worker takes no more work, and renews only the leases it has."""
+        """The worker claims nothing more: only its leases are renewed."""
         for periodic in (*self._chores, self._sweeper):
             periodic.stop()
 
     def stop(self, timeout: float) -> None:
-        """The worker has no runs any more: leases need not be renewed."""
+        """The worker has no more runs: leases need not be renewed."""
         everything = (self._heartbeat, self._watch, *self._chores, self._sweeper)
         for periodic in everything:
             periodic.stop()
@@ -87,12 +87,12 @@ class Housekeeper:
 
     def _renew(self) -> None:
         runs = self._table.live()
-        held = renew_leases(worker=self._worker, rows=[run.lease.response for run in runs])
+        renewed = renew_leases(worker=self._worker, rows=[run.lease.response for run in runs])
         for run in runs:
             key = run.lease.response
-            if held.attempts.get(key) != run.lease.attempt:
+            if renewed.attempts.get(key) != run.lease.attempt:
                 self._scheduler.stop(run, StopReason.LOST)
-            elif key in held.cancel_requested:
+            elif key in renewed.cancel_requested:
                 self._scheduler.stop(run, StopReason.CANCELLED if run.is_job else StopReason.LEFT)
 
     def _announce(self) -> None:
@@ -110,7 +110,7 @@ class Housekeeper:
 
     # The rest
 
-    def _look_after(self) -> None:
+    def _check_runs(self) -> None:
         runs = self._table.live()
         if not runs:
             return

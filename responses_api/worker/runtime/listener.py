@@ -1,4 +1,4 @@
-"""What other processes ask of a worker over the bus."""
+"""Receives the messages of other processes to a worker."""
 
 import asyncio
 import threading
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 class Listener:
-    """One thread with an event loop. It answers, or hands over, without waiting."""
+    """One thread with an event loop. It answers messages or passes them on, and never blocks."""
 
     def __init__(
         self,
@@ -50,13 +50,13 @@ class Listener:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin to listen; while the broker is away, as soon as it is back."""
+        """Start to listen, as soon as the broker is available."""
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, args=(self._loop,), name="worker-listener", daemon=True)
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Listen no longer."""
+        """Stop listening."""
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join(timeout)
@@ -94,7 +94,7 @@ class Listener:
             case ResendEvents(response=public_id, first=first):
                 self._resend(public_id, first)
             case CountTokens():
-                self._counter.hear(message)
+                self._counter.ask(message)
             case StopCounting(reply=reply):
                 self._counter.forget(reply)
             case RememberThoughts(scope=scope, thoughts=thoughts):
@@ -111,7 +111,7 @@ class Listener:
             published.replay(first)
 
     def _forget(self, scopes: Iterable[str]) -> None:
-        """Drop what is in memory of owners that were deleted."""
+        """Drop everything in memory of owners that were deleted."""
         for scope in scopes:
             reasoning_echo().forget(scope)
             for model in self._host:

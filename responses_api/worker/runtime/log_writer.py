@@ -1,4 +1,4 @@
-"""The thread that writes the event logs of all jobs of this worker: one transaction for all that has gathered."""
+"""Writes the event logs of all jobs of this worker, on one thread, in one transaction for all collected entries."""
 
 import threading
 import time
@@ -16,16 +16,16 @@ from responses_api.streaming import EncodedEvent
 
 log = structlog.get_logger(__name__)
 
-GATHER_SECONDS = 0.02
+COLLECT_SECONDS = 0.02
 RETRY_SECONDS = 0.5
 UNWRITTEN_BYTES = 8 << 20
-"""Of one job, while the database is away; more than that is generated again."""
+"""Most bytes of one job that wait for the database; if there are more, they are generated again later."""
 ENTRY_BYTES = 64
 TOP_ENTRIES = 20
 
 
 class JobLog:
-    """One job's log: what it makes is written, in order, and published only then."""
+    """One job's log: its entries are written in order, and published only then."""
 
     def __init__(self, lease: Lease, cursor: LogCursor, writer: "LogWriter") -> None:
         self.lease = lease
@@ -35,25 +35,25 @@ class JobLog:
         self._chunks: list[Chunk] = []
         self._unwritten: list[tuple[EventBatch, list[EncodedEvent]]] = []
         self.is_lost = False
-        """Somebody else has the job, or is to take it: nothing is written any more."""
+        """Another worker owns the job or has to claim it: nothing more is written."""
         self._size = 0
-        """Of what is not written yet."""
+        """Bytes of unwritten entries."""
 
     def add(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
-        """Have them written soon."""
+        """Write these entries soon."""
         self._writer.add(self, events, chunks)
 
     def drain(self) -> bool:
-        """Wait until all is written; False when it can't be, since the job is another's now."""
+        """Wait until everything is written; False when the job is lost."""
         return self._writer.drain(self)
 
     def batch(self, events: Sequence[EncodedEvent]) -> EventBatch:
-        """What comes next, for a transaction of the caller's; nothing may be waiting to be written."""
+        """The next batch, to be stored by the caller. No entries may be waiting to be written."""
         return self.cursor.batch(events, response=self.lease.response, attempt=self.lease.attempt)
 
-    # The writer's, under its lock.
+    # Called by the writer, under its lock
 
-    def _gather(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
+    def _collect(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
         self._events += events
         self._chunks += chunks
         self._size += size_of(events, chunks)
@@ -73,7 +73,7 @@ class JobLog:
 
 
 def size_of(events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> int:
-    """About the bytes of memory that they take."""
+    """The approximate size in memory, in bytes."""
     entries = sum(len(chunk.tokens) + TOP_ENTRIES * len(chunk.logprobs) for chunk in chunks)
     return sum(len(text) for _, text in events) + ENTRY_BYTES * (entries + len(chunks))
 
@@ -82,9 +82,9 @@ Written = Callable[[Lease, int, list[EncodedEvent]], None]
 
 
 class LogWriter:
-    """``written`` is called with a job's lease, the number of the first event, and the events, once they are persisted.
+    """Calls ``written`` with a job's lease, the number of the first event, and the events, once they are persisted.
 
-    ``lost`` is called with a lease that was lost. Both on the writer's thread.
+    Calls ``lost`` with a lease that was lost. Both are called on the writer's thread.
     """
 
     def __init__(self, *, written: Written, lost: Callable[[Lease], None]) -> None:
@@ -97,39 +97,39 @@ class LogWriter:
         self._thread = threading.Thread(target=self._run, name="worker-log-writer", daemon=True)
 
     def start(self) -> None:
-        """Begin to write."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Write what waits, and end."""
+        """Write what is waiting, and end the thread."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
         self._thread.join(timeout)
 
     def add(self, job: JobLog, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
-        """Have a job's events and chunks written."""
+        """Write events and chunks of a job soon."""
         with self._changed:
             if job.is_lost:
                 return
-            job._gather(events, chunks)
+            job._collect(events, chunks)
             is_too_much = job._size > UNWRITTEN_BYTES
             if is_too_much:
                 job._give_up()
             self._waiting.add(job)
             self._changed.notify_all()
         if is_too_much:
-            # The database is away for long. Whoever claims the job when it is back resumes from what is persisted.
+            # The database has been unavailable for long. The worker that claims the job later resumes from its log.
             log.warning("log_writer.job_given_up", response=job.lease.public_id)
             self._lost(job.lease)
 
     def drain(self, job: JobLog) -> bool:
-        """Wait until nothing of a job is waiting. False when it was lost, or the writer has stopped before."""
+        """Wait until everything of a job is written. False when the job was lost, or the writer stopped before."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._holds(job) or not self._thread.is_alive())
-            return not job.is_lost and not self._holds(job)
+            self._changed.wait_for(lambda: not self._has(job) or not self._thread.is_alive())
+            return not job.is_lost and not self._has(job)
 
-    def _holds(self, job: JobLog) -> bool:
+    def _has(self, job: JobLog) -> bool:
         return job in self._waiting or job in self._writing
 
     def _run(self) -> None:
@@ -138,7 +138,7 @@ class LogWriter:
                 self._changed.wait_for(lambda: bool(self._waiting) or self._stopping)
                 if not self._waiting:
                     return
-            time.sleep(GATHER_SECONDS)
+            time.sleep(COLLECT_SECONDS)
             with self._changed:
                 self._writing, self._waiting = self._waiting, set()
                 for job in self._writing:
@@ -164,19 +164,21 @@ class LogWriter:
                     self._written(job.lease, batch.first, events)
 
     def _append(self, flushes: list[Flush]) -> set[Lease]:
-        """Write them, however long the database is away; returns the leases of those that are not written."""
+        """Write these, with retries while the database is unavailable; returns the leases of those that can't be
+        written.
+        """
         while True:
             try:
                 return with_fresh_connection(append_batches, flushes)
             except (OperationalError, InterfaceError) as error:
                 log.warning("log_writer.database_unavailable", error=str(error))
                 if self._stopping:
-                    # What is not persisted is generated again by whoever claims the job.
+                    # The worker that claims the job generates the unwritten tokens again.
                     return {flush.lease for flush in flushes}
                 time.sleep(RETRY_SECONDS)
-            except Exception:  # the thread writes for all jobs, and must live
+            except Exception:  # the thread writes for all jobs and must not end
                 if len(flushes) > 1:
-                    # One of them can't be written, and the others must not suffer.
+                    # One of them can't be written, and must not affect the others.
                     return {lease for flush in flushes for lease in self._append([flush])}
                 log.exception("log_writer.failed", response=flushes[0].lease.public_id)
                 return {flush.lease for flush in flushes}

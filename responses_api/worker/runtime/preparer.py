@@ -1,4 +1,4 @@
-"""From a claimed row to a sequence that an engine works on; or to a refusal."""
+"""Prepares claimed rows: each is submitted to an engine, or refused."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -32,8 +32,8 @@ Step = Callable[[], GenerationRequest | Compacting | None]
 
 
 class Preparer:
-    """Rendering takes as long as its text is long: what is small is prepared on the calling thread and waits neither
-    for what is large, nor for a model that loads, nor for a history that is compacted. Those have threads of their own.
+    """Prepares small requests on the calling thread, where they wait neither for large ones, nor for a model that is
+    loading, nor for a compaction. Those have separate threads, since rendering takes as long as the text is long.
     """
 
     def __init__(self, *, table: RunTable, host: ModelHost, scheduler: Scheduler) -> None:
@@ -61,13 +61,13 @@ class Preparer:
         """End a run that has not been accepted. Never raises."""
         try:
             run.refuse(error)
-        except Exception:  # a row that can't be removed now is found when its lease has run out
+        except Exception:  # a row that can't be removed now is found when its lease has expired
             log.exception("worker.refusal_failed", response=run.lease.public_id)
         finally:
             self._table.remove(run)
 
     def close(self) -> None:
-        """Returns when all threads have ended; nothing is begun any more."""
+        """Start nothing more, and return when all threads have ended."""
         for pool in (self._loaders, self._preparers, self._compactors):
             pool.shutdown(wait=True)
 
@@ -77,7 +77,7 @@ class Preparer:
     def _attempt(self, run: Run, step: Step) -> None:
         try:
             with_fresh_connection(self._advance, run, step)
-        except Exception:  # whatever it was, the others must begin, and its slot must be free
+        except Exception:  # other requests must be prepared, and the slot must become free
             log.exception("worker.prepare_failed", response=run.lease.public_id)
             self._table.remove(run)
 
@@ -85,7 +85,7 @@ class Preparer:
         """Generate what the next step asks for; a step that fails refuses the request."""
         try:
             request = step()
-        except Exception as error:  # whatever it was, the client must get an answer
+        except Exception as error:  # the client must get an answer in any case
             self.refuse(run, refusal(run, error))
             return
         if isinstance(request, Compacting):
@@ -98,7 +98,7 @@ class Preparer:
             if run.is_to_stop():
                 raise Interrupted
 
-        check()  # no model need be loaded for that
+        check()  # before a model is loaded in vain
         model = self._host[row.model]
         model.ensure_running()
         continuation = run.start(model.engine.info.digest)
@@ -116,12 +116,12 @@ class Preparer:
 
 
 def is_heavy(row: Response) -> bool:
-    """Whether preparing a row takes long, by what there is to render."""
+    """Whether preparing a row takes long, by the size of its history and request."""
     if len(row.request) > HEAVY_BYTES or row.parent_id is None:
         return len(row.request) > HEAVY_BYTES
     try:
         return len(row.request) + with_fresh_connection(history_size, row.parent_id) > HEAVY_BYTES
-    except DatabaseError:  # whoever prepares it will meet the same, and knows what to do
+    except DatabaseError:  # preparing the row will raise the same error, and handle it
         return True
 
 
@@ -137,7 +137,7 @@ def refusal(run: Run, error: Exception) -> ApiError:
             log.error("worker.job_not_continued", response=response)
             return ServerError(NOT_CONTINUED)
         case ModelError():
-            # The reason may have paths and more of this machine's.
+            # The reason may contain paths and other details of this machine.
             log.error("worker.model_not_loaded", model=run.model, response=response, error=str(error))
             return Overloaded(NOT_LOADED)
         case DatabaseError():

@@ -1,4 +1,4 @@
-"""The way of chunks from the engines to the runs that they belong to."""
+"""Carries chunks from the engines to their runs."""
 
 import queue
 import threading
@@ -19,14 +19,14 @@ CHUNK_LISTS = 1000
 
 
 class ChunkQueue:
-    """The chunks of all engines, in order. Bounded: an engine that is quicker than what becomes of its chunks waits."""
+    """The chunks of all engines, in order. Bounded: an engine that is faster than the pump has to wait."""
 
     def __init__(self) -> None:
         self._lists: queue.Queue[list[Chunk] | None] = queue.Queue(CHUNK_LISTS)
         self._is_closed = False
 
     def put(self, chunks: list[Chunk]) -> None:
-        """Add chunks; any thread."""
+        """Add chunks. Any thread may call."""
         self._lists.put(chunks)
 
     def close(self) -> None:
@@ -34,12 +34,12 @@ class ChunkQueue:
         self._lists.put(None)
 
     def take(self) -> list[Chunk] | None:
-        """All chunks that wait, at least one; ``None`` when no more will come. Called by one thread."""
+        """All waiting chunks, at least one; ``None`` when no more will come. Called by one thread."""
         if self._is_closed:
             return None
         chunks: list[Chunk] = []
         more = self._lists.get()
-        for _ in range(CHUNK_LISTS):  # an engine that adds more all the time must not delay what is here
+        for _ in range(CHUNK_LISTS):  # an engine that keeps adding chunks must not delay these
             if more is None:
                 self._is_closed = True
                 return chunks or None
@@ -52,7 +52,7 @@ class ChunkQueue:
 
 
 class Pump:
-    """One thread that feeds runs. All that has gathered for one run is fed together."""
+    """One thread that feeds runs. All waiting chunks of a run are fed together."""
 
     def __init__(self, *, chunks: ChunkQueue, table: RunTable, scheduler: Scheduler, finisher: Finisher) -> None:
         self._chunks = chunks
@@ -62,11 +62,11 @@ class Pump:
         self._thread = threading.Thread(target=self._run, name="worker-pump", daemon=True)
 
     def start(self) -> None:
-        """Begin to feed."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self, timeout: float) -> None:
-        """Feed what waits, and end."""
+        """Feed the waiting chunks, and end the thread."""
         self._chunks.close()
         self._thread.join(timeout)
 
@@ -86,7 +86,7 @@ class Pump:
         finish: Finish | None
         try:
             finish = run.feed(batch)
-        except Exception:  # one response must not stop the pump of all
+        except Exception:  # one response must not stop the others
             log.exception("worker.feed_failed", response=run.lease.public_id)
             run.stop(StopReason.FAULT)
             finish = "error" if batch[-1].finish is not None else None

@@ -1,4 +1,4 @@
-"""The table of a worker's runs, by row, and of their sequences that engines may have."""
+"""The table of a worker's runs, by row, and of their open sequences."""
 
 import threading
 from collections.abc import Callable
@@ -11,15 +11,15 @@ from responses_api.worker.generation.run import Run
 class _Sequence:
     run: Run
     has_slot: bool = False
-    """Whether the engine works on it now."""
+    """Whether the engine is generating it now."""
     is_preempted: bool = False
-    """Whether it has been taken out of the engine, to be put back later."""
+    """Whether it has been removed from the engine, to be resumed later."""
 
 
 class RunTable:
-    """Any thread may call, and none waits in it. A run is in the table from its claim to its end.
+    """Any thread may call, and no call blocks. A run is in the table from its claim to its end.
 
-    ``removed`` is called with each run that has been removed.
+    ``removed`` is called with each run after it was removed.
     """
 
     def __init__(self, *, removed: Callable[[Run], None]) -> None:
@@ -31,7 +31,7 @@ class RunTable:
     # Runs
 
     def add(self, run: Run) -> Run | None:
-        """Add a claimed run; returns the one of an earlier attempt on the same row, which it replaces."""
+        """Add a claimed run; returns the run that it replaces, of an earlier attempt on the same row."""
         row = run.lease.response
         with self._lock:
             earlier = self._runs.get(row)
@@ -39,7 +39,7 @@ class RunTable:
         return earlier
 
     def remove(self, run: Run) -> None:
-        """A run has ended, however it did."""
+        """A run has ended in some way."""
         with self._lock:
             if self._runs.get(run.lease.response) is run:
                 del self._runs[run.lease.response]
@@ -52,7 +52,7 @@ class RunTable:
             return list(self._runs.values())
 
     def count(self, model: str | None = None) -> int:
-        """How many runs there are, of all models or of one."""
+        """The number of runs, of all models or of one."""
         with self._lock:
             return len(self._runs) if model is None else sum(run.model == model for run in self._runs.values())
 
@@ -68,25 +68,25 @@ class RunTable:
     # Sequences
 
     def open_sequence(self, run: Run) -> None:
-        """An engine is about to get what ``run.sequence_id`` names."""
+        """The current sequence of a run is about to be submitted."""
         with self._lock:
             self._sequences[run.sequence_id] = _Sequence(run)
 
     def of_sequence(self, sequence_id: str) -> Run | None:
-        """The run of a sequence that is open."""
+        """The run of an open sequence."""
         with self._lock:
             sequence = self._sequences.get(sequence_id)
         return sequence.run if sequence is not None else None
 
     def note_started(self, sequence_id: str) -> None:
-        """The engine has begun a sequence."""
+        """The engine has started to generate a sequence."""
         with self._lock:
             sequence = self._sequences.get(sequence_id)
             if sequence is not None:
                 sequence.has_slot = True
 
     def preempt(self, model: str) -> str | None:
-        """Choose the job of a model that got its slot last, to be taken out of the engine; the id of its sequence."""
+        """Choose the job of a model that started last, for removal from the engine; returns its sequence's id."""
         with self._lock:
             for sequence_id, sequence in reversed(self._sequences.items()):
                 run = sequence.run
@@ -97,7 +97,7 @@ class RunTable:
         return None
 
     def close_sequence(self, sequence_id: str) -> bool:
-        """An engine has ended a sequence; says whether it was to be preempted."""
+        """An engine has ended a sequence; returns whether it was preempted."""
         with self._lock:
             sequence = self._sequences.pop(sequence_id, None)
         return sequence is not None and sequence.is_preempted

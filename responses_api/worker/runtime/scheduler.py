@@ -1,4 +1,4 @@
-"""What engines are given to do, and what is taken away from them again."""
+"""Submits sequences to engines, and cancels them."""
 
 import structlog
 
@@ -13,7 +13,7 @@ log = structlog.get_logger(__name__)
 
 
 class Scheduler:
-    """Any thread may call. Each sequence that is submitted ends with a chunk in ``sink``, whatever becomes of it."""
+    """Any thread may call. Each submitted sequence ends with a last chunk in ``sink``, in any case."""
 
     def __init__(self, *, table: RunTable, host: ModelHost, sink: Sink) -> None:
         self._table = table
@@ -21,9 +21,9 @@ class Scheduler:
         self._sink = sink
 
     def submit(self, run: Run, request: GenerationRequest | None) -> None:
-        """Have the engine of a run's model generate; ``None`` when there is nothing to generate.
+        """Submit a sequence to the engine of the run's model; ``None`` when nothing is generated.
 
-        An interactive request that finds the engine full preempts a background job.
+        An interactive request preempts a background job when the engine is full.
         """
         engine = self._host[run.model].engine
         self._table.open_sequence(run)
@@ -38,10 +38,10 @@ class Scheduler:
             self._sink([Chunk(request_id=run.sequence_id, finish="error")])
             return
         if run.is_to_stop():
-            # Stopped between our look and the submission, when the engine did not know it.
+            # Stopped between the check and the submission, when the engine did not know the sequence.
             engine.cancel(run.sequence_id)
         elif not run.is_job and load.running + load.waiting >= load.slots:
-            # Not before: what waits in the engine already would take the slot.
+            # Not before the submission, since a sequence that waits in the engine would take the slot.
             preempted = self._table.preempt(run.model)
             if preempted is not None:
                 engine.cancel(preempted)
@@ -52,7 +52,7 @@ class Scheduler:
         self.cancel(run)
 
     def cancel(self, run: Run) -> None:
-        """Have the engine end the sequence of a run that is to stop."""
+        """Make the engine end the sequence of a run."""
         if self._table.of_sequence(run.sequence_id) is run:
             for model in self._host:
                 model.engine.cancel(run.sequence_id)

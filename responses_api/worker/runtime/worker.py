@@ -1,4 +1,4 @@
-"""The worker of a process: claims rows, feeds engines, pumps their chunks, renews its leases."""
+"""The worker of a process: claims rows, submits them to engines, processes their chunks, renews its leases."""
 
 import time
 from contextlib import suppress
@@ -35,8 +35,8 @@ class GenerationWorker:
     """One per process. ``chunks`` is the sink of the engines of ``host``.
 
     A row is claimed (:class:`Claimer`), prepared (:class:`Preparer`) and given to an engine (:class:`Scheduler`), whose
-    chunks come back (:class:`Pump`) until its end is stored (:class:`Finisher`). Others ask through the
-    :class:`Listener`, and the :class:`Housekeeper` renews leases. What all of them share is the :class:`RunTable`.
+    chunks come back (:class:`Pump`) until its end is stored (:class:`Finisher`). The :class:`Listener` receives
+    messages, and the :class:`Housekeeper` renews leases. All of them share the :class:`RunTable`.
     """
 
     def __init__(self, host: ModelHost, chunks: ChunkQueue) -> None:
@@ -76,7 +76,7 @@ class GenerationWorker:
         )
 
     def start(self) -> None:
-        """Announce the models and begin to look for work. The model that must be ready has been loaded before."""
+        """Announce the models, start the threads and claim waiting work. The default model has been loaded before."""
         self._log_writer.start()
         self._pump.start()
         self._listener.start()
@@ -88,8 +88,9 @@ class GenerationWorker:
         self._claimer.wake(background=background)
 
     def drain(self) -> None:
-        """Take no more work. Background jobs are handed over; foreground responses have a while to end by themselves,
-        and are then ended, so that their readers get a last event. Returns when all has ended.
+        """Take no more work. Background jobs are released for other workers; foreground responses may end by themselves
+        for RESPONSES_GRACE_SECONDS, and are then stopped, so that their readers get a last event. Returns when all have
+        ended.
         """
         self._claimer.stop()
         self._housekeeper.stop_chores()
@@ -111,7 +112,7 @@ class GenerationWorker:
         self._claimer.close()
         self._preparer.close()
         self._counter.stop()
-        # Before those who wait for it: with the database away it gives up only when it is to stop.
+        # Before the threads that wait for it: while the database is unavailable, it gives up only when it is stopped.
         self._log_writer.stop(SHUTDOWN_SECONDS)
         self._finisher.close()
         with suppress(DatabaseError):

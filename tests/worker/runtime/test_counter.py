@@ -32,7 +32,7 @@ def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(hos
 
     def ask(reply: str, text: str) -> None:
         payload = orjson.dumps({"input": text}).decode()
-        counter.hear(CountTokens(reply=reply, model="scripted", payload=payload, parent=None, scope="a"))
+        counter.ask(CountTokens(reply=reply, model="scripted", payload=payload, parent=None, scope="a"))
 
     with patch.object(counting, "count_prompt", count_slowly):
         for number in range(4):

@@ -95,7 +95,7 @@ def test_events_are_published_again_while_they_run_and_after(place: Place) -> No
 def test_counts_are_handed_to_the_counter(place: Place) -> None:
     place.tell(COUNT, StopCounting(reply="reply"))
     wait_until(lambda: place.counter.forget.called)
-    place.counter.hear.assert_called_once_with(COUNT)
+    place.counter.ask.assert_called_once_with(COUNT)
     place.counter.forget.assert_called_once_with("reply")
 
 
@@ -115,7 +115,7 @@ def test_owners_that_are_gone_are_forgotten(place: Place) -> None:
 
 def test_a_message_that_can_not_be_handled_or_is_for_others_is_passed_over(place: Place) -> None:
     """The listener goes on."""
-    place.counter.hear.side_effect = RuntimeError("a fault of ours")
+    place.counter.ask.side_effect = RuntimeError("a fault of ours")
     run = place.add(FakeRun(row=1))
     place.tell(COUNT, TokensCounted(tokens=1), CancelRow(row=1))
     wait_until(run.is_to_stop)
