@@ -15,12 +15,11 @@ from responses_api.errors import Overloaded, RequestTooLarge
 from responses_api.ids import new_id
 from responses_api.protocol import parse_create
 from responses_api.protocol.json.writer import write_json
-from responses_api.selectors.models import get_live_workers, resolve_model
-from responses_api.services.prompts.assemble_history import Budget, assembling
+from responses_api.selectors.models import get_live_workers
+from responses_api.services.prompts.assemble_history import Budget
 
 from .check_schemas import check_schemas
-from .find_history import find_history
-from .take_input import take_input
+from .resolve_request import resolving
 
 ANSWER_SECONDS = 10.0
 MAX_BYTES = 8 << 20
@@ -48,27 +47,19 @@ def ask(caller: Caller, payload: Any) -> Question:
     request = parse_create(payload)
     refuse_too_large(len(write_json(payload)))
     check_schemas(request)
-    offer = resolve_model(request.model)
-    history = find_history(caller=caller, request=request)
-    with assembling(caller.scope) as assembly:
-        request, payload = take_input(
-            caller=caller,
-            request=request,
-            payload=payload,
-            assembly=assembly,
-            history=history.size,
-            refuse=refuse_too_large,
-        )
+    with resolving(caller=caller, request=request, payload=payload) as resolved:
+        model, turn = resolved.served.name, resolved.history.turn
+        _, payload = resolved.take_input(refuse=refuse_too_large)
         text = write_json(payload)
     refuse_too_large(len(text))
-    workers = [worker for worker, models in get_live_workers().workers if offer.name in models]
+    workers = [worker for worker, models in get_live_workers().workers if model in models]
     if not workers:
-        raise Overloaded(f"No worker serves the model '{offer.name}' at the moment. Try again in a few seconds.")
+        raise Overloaded(f"No worker serves the model '{model}' at the moment. Try again in a few seconds.")
     return Question(
         worker=random.choice(workers),
-        model=offer.name,
+        model=model,
         payload=text.decode(),
-        parent=None if history.turn is None else history.turn.pk,
+        parent=None if turn is None else turn.pk,
         scope=caller.scope,
     )
 

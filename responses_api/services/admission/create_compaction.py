@@ -11,12 +11,9 @@ from responses_api.models import Response
 from responses_api.protocol.json.writer import as_text, write_json
 from responses_api.protocol.objects.compaction import initial_compaction
 from responses_api.protocol.requests.compact import parse_compact
-from responses_api.selectors.models import resolve_model
-from responses_api.services.prompts.assemble_history import assembling
 
-from .find_history import find_history
 from .queue_response import queue_response
-from .take_input import take_input
+from .resolve_request import resolving
 
 
 def create_compaction(*, caller: Caller, payload: Any, public_id: str, reader: str) -> Response:
@@ -25,23 +22,20 @@ def create_compaction(*, caller: Caller, payload: Any, public_id: str, reader: s
     Raises an :class:`ApiError`, and then there is no row.
     """
     request = parse_compact(payload)
-    served = resolve_model(request.model)
-    history = find_history(caller=caller, request=request)
-    with assembling(caller.scope) as assembly:
-        request, payload = take_input(
-            caller=caller, request=request, payload=payload, assembly=assembly, history=history.size
-        )
+    with resolving(caller=caller, request=request, payload=payload) as resolved:
+        request, payload = resolved.take_input()
+        model = resolved.served.name
         created_at = int(timezone.now().timestamp())
         row = Response(
             public_id=public_id,
             project=caller.project,
             key=caller.key,
-            model=served.name,
+            model=model,
             store=False,
-            parent=history.turn,
+            parent=resolved.history.turn,
             previous_response_id=request.previous_response_id or "",
             request=as_text(write_json(payload)),
-            body=orjson.dumps(initial_compaction(public_id, created_at=created_at, model=served.name)).decode(),
+            body=orjson.dumps(initial_compaction(public_id, created_at=created_at, model=model)).decode(),
             created_at=Now(),
             reader=reader,
         )

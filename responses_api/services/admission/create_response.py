@@ -10,16 +10,15 @@ from responses_api.ids import new_id
 from responses_api.models import Response
 from responses_api.protocol import CreateResponse, initial_response, objects, parse_create
 from responses_api.protocol.json.writer import as_text, write_json
-from responses_api.selectors.models import Offer, resolve_model
-from responses_api.services.prompts.assemble_history import assembling
+from responses_api.selectors.models import Offer
 from responses_api.services.store.store_admission import is_to_be_stored
 
 from .check_job import check_job, refuse_where_no_jobs_run
 from .check_schemas import check_schemas
-from .find_history import History, find_history
+from .find_history import History
 from .queue_response import queue_response
 from .request_limits import RequestLimits
-from .take_input import take_input
+from .resolve_request import resolving
 
 
 def create_response(*, caller: Caller, payload: Any, public_id: str, reader: str = "") -> Response:
@@ -33,25 +32,17 @@ def create_response(*, caller: Caller, payload: Any, public_id: str, reader: str
     if request.background:
         refuse_where_no_jobs_run()
 
-    served = resolve_model(request.model)
-    history = find_history(caller=caller, request=request)
-    store = is_to_be_stored(caller=caller, request=request)
+    with resolving(caller=caller, request=request, payload=payload) as resolved:
+        served, history = resolved.served, resolved.history
+        store = is_to_be_stored(caller=caller, request=request)
+        limits = RequestLimits(store=store, background=request.background, history=history.size)
+        request, payload = resolved.take_input(refuse=limits.check_references)
 
-    limits = RequestLimits(store=store, background=request.background, history=history.size)
-    with assembling(caller.scope) as assembly:
-        request, payload = take_input(
-            caller=caller,
-            request=request,
-            payload=payload,
-            assembly=assembly,
-            history=history.size,
-            refuse=limits.check_references,
-        )
         body = _new_body(request, public_id=public_id, served=served, history=history, store=store)
         body_text, request_text = write_json(body), write_json(payload)
         limits.check_request(body=body, body_size=len(body_text), payload=payload, size=len(request_text))
         if request.background:
-            check_job(request, caller=caller, history=history, assembly=assembly)
+            check_job(request, caller=caller, history=history, assembly=resolved.assembly)
 
         row = Response(
             public_id=public_id,
