@@ -66,7 +66,7 @@ format: $(DEVELOPMENT) ## Format the code and apply the linter's fixes
 	$(VENV)/bin/ruff check --fix .
 	$(VENV)/bin/ruff format .
 
-bench: $(DEVELOPMENT) ## Measure speed and latency (tests/perf)
+bench: $(DEVELOPMENT) ## Measure what the project promises (ARGS="tiny causes --streams 8", ARGS=--short)
 	@exec $(RUN) -m tests.perf.bench $(ARGS)
 
 soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 per test, and run SOAK_TURNS=2000 concurrent turns

@@ -18,7 +18,11 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.live.server import LiveServer
+from tests.live.server import embedded, team
+
+from .load.servers import REDIS_URL, database, redis_listens, started
+from .options import Options
+from .report import Figure, Report
 
 JSON_REQUESTS, STREAMS, TRIES = 200, 64, 100
 TOKENS = 30
@@ -29,6 +33,7 @@ SETTINGS = {
 }
 FIRST_EVENT = b"event: response.created"
 TIMEOUT_SECONDS = 60
+LIMITS_MS = {"embedded": 10.0, "team": 25.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,14 +156,31 @@ def timed(urls: list[str], key: str, tries: int) -> list[float]:
     return times
 
 
-def report(shape: str, server: LiveServer, limit_ms: float) -> bool:
-    """Measure a running server, print the figures, and say whether they are good enough."""
-    result = measure(server.urls, server.key)
+def run(options: Options, report: Report) -> None:
+    """Measure both shapes."""
+    (options.work / "latency").mkdir()
+    (options.work / "latency-team").mkdir()
+    with started(embedded(options.work / "latency", **SETTINGS)) as server:
+        note("embedded", measure(server.urls, server.key), report)
+    with database() as url:
+        if url is None or not redis_listens():
+            print("first event, team: not measured, it needs PostgreSQL and Redis")
+            return
+        data_dir = options.work / "latency-team"
+        with started(team(data_dir, database_url=url, redis_url=REDIS_URL, **SETTINGS)) as server:
+            note("team", measure(server.urls, server.key), report)
+
+
+def note(shape: str, result: LatencyResult, report: Report) -> None:
+    """Keep what was measured. Raises AssertionError when a request has not succeeded."""
     total = JSON_REQUESTS + STREAMS
-    good = result.median_ms <= limit_ms and result.succeeded == total
-    print(
-        f"first event, {shape}: idle {result.idle_ms:.1f} ms; with {total} open median {result.median_ms:.1f} ms "
-        f"(limit {limit_ms:g}), p95 {result.p95_ms:.1f} ms; {result.succeeded} of {total} succeeded: "
-        f"{'good' if good else 'MISSED'}"
-    )
-    return good
+    assert result.succeeded == total, f"{result.succeeded} of {total} requests have succeeded"
+    title = f"first event, {shape}"
+    for name, figure in {
+        "idle": Figure(title=f"{title}, idle", value=result.idle_ms, unit="ms"),
+        "p50": Figure(
+            title=f"{title}, with {total} open, p50", value=result.median_ms, unit="ms", at_most=LIMITS_MS[shape]
+        ),
+        "p95": Figure(title=f"{title}, with {total} open, p95", value=result.p95_ms, unit="ms"),
+    }.items():
+        report.note(f"latency/{shape}/{name}", figure)

@@ -26,7 +26,6 @@ def test_a_turn_writes_its_own_rows_only_on_postgresql(postgres_url: str, tmp_pa
         "tests.perf.chain",
         "--turns",
         str(TURNS),
-        "--json",
         data_dir=tmp_path,
         DATABASE_URL=postgres_url,
         RESPONSES_ENGINE="scripted",

@@ -1,0 +1,216 @@
+"""Counts, for one thread, the wall and processor time of each cause; replaces the functions of `points` to do so.
+
+Wall time without processor time is waiting: for the interpreter lock or for a core; in MLX's own calls, for the device,
+too. Nothing of the project knows of this: Python imports it at its start where `BENCH_TRACE_DIR` and `PYTHONPATH` say
+so (see `startup/sitecustomize.py`).
+"""
+
+import atexit
+import functools
+import gc
+import importlib.abc
+import importlib.machinery
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .points import COLLECTING, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, ROOTS, Point
+
+PHASE_FILE = "phase"
+PAUSE_SECONDS = 0.05
+"""After a pause of so long the phase is read anew."""
+
+
+class Trace:
+    """The times of the traced thread, in buckets: by the phase that the benchmark has written, and the batch's size."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.owner = 0
+        """The thread that is traced."""
+        self._stack: list[str] = []
+        self._wall = self._cpu = 0.0
+        self._times: dict[str, list[float]] = {}
+        self._buckets: dict[tuple[str, str], dict[str, list[float]]] = {}
+        self._steps: dict[tuple[str, str], int] = {}
+        self._bucket: tuple[str, str] | None = None
+        self._threads: dict[int | None, str] = {}
+        self._phase = ""
+        self._stepped = 0.0
+        self._is_dirty = False
+
+    def enter(self, cause: str) -> None:
+        """What follows is of this cause."""
+        self._count()
+        self._stack.append(cause)
+
+    def leave(self) -> None:
+        """What follows is of the cause before."""
+        self._count()
+        self._stack.pop()
+
+    def _count(self) -> None:
+        wall, cpu = time.perf_counter(), time.thread_time()
+        if self._stack:
+            times = self._times.setdefault(self._stack[-1], [0.0, 0.0, 0])
+            times[0] += wall - self._wall
+            times[1] += cpu - self._cpu
+            times[2] += 1
+        self._wall, self._cpu = wall, cpu
+
+    def begin_turn(self) -> None:
+        """The thread that calls this is traced until the turn ends."""
+        self.owner = threading.get_ident()
+        self._times = {}
+        self._bucket = None
+        self.enter(LOOP)
+
+    def end_turn(self) -> None:
+        """Add the turn to the bucket of its step; a turn without one is not counted."""
+        self.leave()
+        self.owner = 0
+        if self._bucket is None:
+            return
+        self._is_dirty = True
+        self._steps[self._bucket] = self._steps.get(self._bucket, 0) + 1
+        totals = self._buckets.setdefault(self._bucket, {})
+        for cause, times in self._times.items():
+            total = totals.setdefault(cause, [0.0, 0.0, 0])
+            for place, value in enumerate(times):
+                total[place] += value
+
+    def step(self, sequences: int, *, reads_prompts: bool) -> None:
+        """The turn's step was for so many sequences."""
+        now = time.perf_counter()
+        if now - self._stepped > PAUSE_SECONDS:
+            file = self._directory / PHASE_FILE
+            self._phase = file.read_text() if file.exists() else ""
+        self._stepped = now
+        if sequences:
+            self._bucket = self._phase, "prompts" if reads_prompts else str(sequences)
+
+    def write(self) -> None:
+        """Write what was counted since the start, if there is more than the last time."""
+        if not self._is_dirty:
+            return
+        self._is_dirty = False
+        phases: dict[str, dict[str, Any]] = {}
+        for (phase, size), causes in self._buckets.items():
+            phases.setdefault(phase, {})[size] = {"steps": self._steps[phase, size], "causes": causes}
+        self._threads |= {thread.native_id: thread.name for thread in threading.enumerate()}
+        file = self._directory / f"trace-{os.getpid()}.json"
+        temporary = file.with_suffix(".tmp")
+        temporary.write_text(json.dumps({"phases": phases, "threads": self._threads}))
+        temporary.replace(file)
+
+
+class Patcher(importlib.abc.MetaPathFinder):
+    """Replaces the functions of the points as their modules are imported."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._patches: dict[str, list[tuple[Point, Callable[[Any, str], Any]]]] = {}
+        wraps = ((ROOTS, self._root), ((GENERATOR,), self._generator), (FACTORIES, self._factory))
+        for points, wrap in (*wraps, (FUNCTIONS, self._function)):
+            for point in points:
+                self._patches.setdefault(point.module, []).append((point, wrap))
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """The module's own, with a loader that also patches it."""
+        if name not in self._patches:
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def execute_and_patch(module: ModuleType) -> None:
+            execute(module)
+            self.patch(module)
+
+        spec.loader.exec_module = execute_and_patch  # type: ignore[method-assign]
+        return spec
+
+    def patch(self, module: ModuleType) -> None:
+        """Replace what the points name in a module. Raises AttributeError for a name that it doesn't have."""
+        for point, wrap in self._patches[module.__name__]:
+            *path, name = point.name.split(".")
+            owner = functools.reduce(getattr, path, module)
+            setattr(owner, name, wrap(getattr(owner, name), point.cause))
+
+    def _root(self, function: Any, cause: str) -> Any:
+        trace = self._trace
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            trace.begin_turn()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                trace.end_turn()
+
+        return call
+
+    def _generator(self, function: Any, cause: str) -> Any:
+        trace, traced = self._trace, self._function(function, cause)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            prompts, responses = result = traced(*args, **kwargs)
+            trace.step(len(responses), reads_prompts=bool(prompts))
+            return result
+
+        return call
+
+    def _factory(self, function: Any, cause: str) -> Any:
+        made: dict[int, tuple[Any, Any]] = {}
+
+        def traced(inner: Any) -> Any:
+            """The same for the same, since sequences that share a sampler are sampled together."""
+            if id(inner) not in made:
+                made[id(inner)] = inner, self._function(inner, cause)
+            return made[id(inner)][1]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = function(*args, **kwargs)
+            if result is None:
+                return None
+            return [traced(inner) for inner in result] if isinstance(result, list) else traced(result)
+
+        return call
+
+    def _function(self, function: Any, cause: str) -> Any:
+        trace, get_ident = self._trace, threading.get_ident
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if get_ident() != trace.owner:
+                return function(*args, **kwargs)
+            if cause == IDLE:
+                trace.write()
+            trace.enter(cause)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                trace.leave()
+
+        return call
+
+
+def install(directory: Path) -> None:
+    """Trace this process from now on, and write ``trace-PID.json`` when it is idle and at its end."""
+    trace = Trace(directory)
+    sys.meta_path.insert(0, Patcher(trace))
+    atexit.register(trace.write)
+
+    def on_collection(phase: str, _: object) -> None:
+        if threading.get_ident() == trace.owner:
+            trace.enter(COLLECTING) if phase == "start" else trace.leave()
+
+    gc.callbacks.append(on_collection)
