@@ -1,7 +1,7 @@
 """The event bus: messages between the processes, by group, over the configured channel layer.
 
-The bus is quick and may forget; the database is slow and does not. Every message can be lost without harm: readers
-number what they get, ask again for what is missing and look at the row when nothing comes.
+The bus is fast but may lose messages; the database is slow but reliable. A lost message does no harm: messages are
+numbered, and readers ask again for missing ones and check the row when none come.
 """
 
 import asyncio
@@ -50,14 +50,14 @@ def publish(group: str, message: Message) -> None:
 
 
 class BusUnavailable(Exception):
-    """The broker that carries events can't be reached."""
+    """The broker that carries events is unavailable."""
 
 
 class Subscription:
-    """A listener on one group. Made by :func:`subscribe`; must be closed. A message of another version is passed over.
+    """A listener on one group. Made by :func:`subscribe`; must be closed. Messages of another version are ignored.
 
-    A task of its own reads the layer, since a cancelled ``receive`` of the Redis layer swallows the next message. It so
-    holds what the listener has not taken yet, which is bounded in bytes.
+    A separate task reads the layer, since a cancelled ``receive`` of the Redis layer loses the next message. It buffers
+    messages for the listener, up to ``BUFFER_BYTES``.
     """
 
     def __init__(self, layer: Any, group: str, channel: str) -> None:
@@ -102,23 +102,23 @@ class Subscription:
         return message
 
     def inject(self, message: Message | Signal) -> None:
-        """Hand the listener something of its own process, on its loop."""
+        """Give the listener a message of its own process, on its loop."""
         self._messages.put_nowait((0, message))
 
     async def close(self) -> None:
-        """Stop listening, and leave nothing of it in the layer."""
+        """Stop listening, and remove everything of it from the layer."""
         try:
             await self._layer.group_discard(self._group, self._channel)
         finally:
-            # The Redis layer forgets a channel when its receive is cancelled, which so must have begun.
+            # The Redis layer forgets a channel when its receive is cancelled, so that must have started.
             await asyncio.sleep(0)
             self._task.cancel()
             await asyncio.wait((self._task,))
 
 
 async def subscribe(group: str) -> Subscription:
-    """Listen on ``group``: what is published after this returns is received. Raises :class:`BusUnavailable`."""
-    # A task of its own: cancelled half way, it would leave a channel that nobody can close.
+    """Listen on ``group``: messages published after this returns are received. Raises :class:`BusUnavailable`."""
+    # In a separate task: if it was cancelled half way, nobody could close the channel.
     opening = asyncio.create_task(_open(group))
     try:
         return await asyncio.shield(opening)

@@ -5,7 +5,7 @@ from responses_api.errors import Overloaded
 
 
 async def listen(group: str) -> bus.Subscription:
-    """Listen on ``group``; whoever listens closes the subscription. Raises :class:`Overloaded` while it can't."""
+    """Listen on ``group``; the caller closes the subscription. Raises :class:`Overloaded` without a broker."""
     try:
         return await bus.subscribe(group)
     except bus.BusUnavailable as error:

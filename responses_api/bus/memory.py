@@ -1,6 +1,6 @@
 """A channel layer inside one process whose messages may come from any thread.
 
-Channels' own in-memory layer belongs to one event loop: a message sent from another thread lies there until the loop
+Channels' own in-memory layer belongs to one event loop: a message sent from another thread waits until the loop
 wakes up for another reason. Here a lock guards the buffers, and a waiting reader is woken on its own loop.
 """
 
@@ -108,12 +108,12 @@ class ThreadSafeChannelLayer:
                         del self._waiters[channel]
 
     async def group_add(self, group: str, channel: str) -> None:
-        """Make ``channel`` receive what ``group`` is sent."""
+        """Deliver the messages of ``group`` to ``channel``, too."""
         with self._lock:
             self._groups.setdefault(group, set()).add(channel)
 
     async def group_discard(self, group: str, channel: str) -> None:
-        """Undo :meth:`group_add`, and forget what ``channel`` has not read."""
+        """Undo :meth:`group_add`, and drop the unread messages of ``channel``."""
         with self._lock:
             members = self._groups.get(group)
             if members is not None:

@@ -22,10 +22,10 @@ class NotUnderstood(Exception):
 
 
 class Signal(Enum):
-    """What a process tells its own listeners, in order with the messages; never sent."""
+    """A signal from a process to its own listeners, in order with the messages; never sent."""
 
     LOST = auto()
-    """Nothing more will come."""
+    """No more messages will come."""
     LOCKED_OUT = auto()
     """The key of the request has ended."""
     LOOK = auto()
@@ -50,7 +50,7 @@ class ResponseEvents(_Sendable):
 
     attempt: int
     worker: str
-    """Whom to ask for what is missing."""
+    """The worker to ask for missing events."""
     first: int
     """The sequence number of the first of the events."""
     events: tuple[EncodedEvent, ...]
@@ -70,7 +70,7 @@ class ResponseResult(_Sendable):
     event: EncodedEvent
     """The last event of the stream, which has the object."""
     error: RelayedError | None = None
-    """Raised in the place of the object."""
+    """Raised instead of returning the object."""
     reason: str = ""
     """Why the response failed, for the log."""
     type: Literal["response.result"] = "response.result"
@@ -149,23 +149,23 @@ class StopCounting(_Sendable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberThoughts(_Sendable):
-    """What a model thought in another worker."""
+    """A model's thinking in another worker, to be remembered here, too."""
 
     scope: str
     thoughts: tuple[tuple[str, str], ...]
-    """Each the digest, in hexadecimal, of all up to what was said, and what was thought before that."""
+    """For each answer: the digest of the history up to it, in hexadecimal, and the thinking before it."""
     type: Literal["worker.remember"] = "worker.remember"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ForgetScopes(_Sendable):
-    """Drop all that is in memory of these cache scopes."""
+    """Drop everything in memory that belongs to these cache scopes."""
 
     scopes: tuple[str, ...]
     type: Literal["worker.forget"] = "worker.forget"
 
 
-# To whoever asked for a count
+# To the process that asked for a count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +178,7 @@ class TokensCounted(_Sendable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountRefused(_Sendable):
-    """Why there is no answer to :class:`CountTokens`."""
+    """The error instead of an answer to :class:`CountTokens`."""
 
     error: RelayedError
     type: Literal["count.refused"] = "count.refused"

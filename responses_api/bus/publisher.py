@@ -97,17 +97,17 @@ def merged(messages: list[Message]) -> list[Message]:
     return result
 
 
-def _joined(one: Message, next: Message) -> Message | None:
-    """One message for both; ``None`` when the second is not the continuation of the first."""
-    match one, next:
-        case (ResponseEvents(), ResponseEvents()) if one.attempt == next.attempt and continues(one, next):
-            return replace(next, first=one.first, events=one.events + next.events)
-        case (JobEvents(), JobEvents()) if continues(one, next):
-            return replace(next, first=one.first, events=one.events + next.events)
+def _joined(earlier: Message, later: Message) -> Message | None:
+    """One message for both; ``None`` when the later one does not continue the earlier one."""
+    match earlier, later:
+        case (ResponseEvents(), ResponseEvents()) if earlier.attempt == later.attempt and continues(earlier, later):
+            return replace(later, first=earlier.first, events=earlier.events + later.events)
+        case (JobEvents(), JobEvents()) if continues(earlier, later):
+            return replace(later, first=earlier.first, events=earlier.events + later.events)
         case _:
             return None
 
 
-def continues(one: ResponseEvents | JobEvents, next: ResponseEvents | JobEvents) -> bool:
-    """Whether the second begins where the first ends."""
-    return one.first + len(one.events) == next.first
+def continues(earlier: ResponseEvents | JobEvents, later: ResponseEvents | JobEvents) -> bool:
+    """Whether the later message begins where the earlier one ends."""
+    return earlier.first + len(earlier.events) == later.first

@@ -1,4 +1,4 @@
-"""Refusals that a worker hands to a reader in another process."""
+"""Errors that a worker sends to a reader in another process."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from responses_api.errors import ApiError, ServerError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RelayedError:
-    """An :class:`ApiError` as a message can carry it."""
+    """An :class:`ApiError` in a form that a message can carry."""
 
     kind: str
     message: str
@@ -28,12 +28,12 @@ class RelayedError:
 
     def as_error(self) -> ApiError:
         """The error again, with its status and headers; a :class:`ServerError` when this version has no such class."""
-        found = _classes(ApiError).get(self.kind, ServerError)
-        return found(self.message, param=self.param, code=self.code, headers=self.headers)
+        error_class = _classes(ApiError).get(self.kind, ServerError)
+        return error_class(self.message, param=self.param, code=self.code, headers=self.headers)
 
 
 def _classes(base: type[ApiError]) -> dict[str, type[ApiError]]:
-    found = {base.__name__: base}
+    classes = {base.__name__: base}
     for child in base.__subclasses__():
-        found |= _classes(child)
-    return found
+        classes |= _classes(child)
+    return classes

@@ -264,7 +264,7 @@ def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, i
     first = 0 if starting_after is None else starting_after + 1
     readable = readable_range(row.pk) if is_streamable(row) else None
     if readable is None:
-        reason = "is kept no longer" if row.background else "was never kept, for it was not made in the background"
+        reason = "is no longer kept" if row.background else "was never kept, for it was not made in the background"
         raise StreamNotAvailable(
             f"The event record of response '{response_id}' {reason}. Retrieve the response without `stream`."
         )
@@ -277,7 +277,7 @@ def place_in_log(row: Response, starting_after: int | None) -> tuple[Response, i
         )
     if first < oldest:
         raise CursorExpired(
-            f"The events before {oldest} are kept no longer. Send `starting_after={oldest - 1}` or a later one, or "
+            f"The events before {oldest} are no longer kept. Send `starting_after={oldest - 1}` or a later one, or "
             "retrieve the response without `stream`.",
             param="starting_after",
         )

@@ -186,7 +186,7 @@ class Follower:
 
     def _note(self, end: str, reason: str) -> None:
         """Log an error of the server, once, where the request's id is known. No content is logged."""
-        log.error("response.fault", response=self.public_id, end=end, reason=reason, worker=self._worker)
+        log.error("response.error", response=self.public_id, end=end, reason=reason, worker=self._worker)
 
     def _in_order(self, message: ResponseEvents) -> _Batch | None:
         """The new events of a message; ``None`` when it has none, or when an event before it is missing."""
