@@ -19,7 +19,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
     """Readiness: the database answers, and a live worker serves a model."""
     try:
         connection.ensure_connection()
-        models = len(get_live_workers().offers)
+        models = len(get_live_workers().models)
     except DatabaseError:
         return answer({"status": "unavailable", "reason": "The database can't be reached."})
     if not models:

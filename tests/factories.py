@@ -74,7 +74,7 @@ def make_response(text: Any, said: str, *, project: Project, status: str = "comp
     return answer(start_response(text, project=project, **kwargs), said, status=status)
 
 
-def make_offer(model: str = MODEL, **fields: Any) -> dict[str, Any]:
+def make_announcement(model: str = MODEL, **fields: Any) -> dict[str, Any]:
     """What a worker announces of a model that it serves."""
     return {
         "name": model,
@@ -92,7 +92,7 @@ def make_offer(model: str = MODEL, **fields: Any) -> dict[str, Any]:
 
 
 def make_worker(name: str = WORKER, model: str = MODEL) -> None:
-    """A live worker that offers one model."""
-    offer = make_offer(model, aliases=["also"])
-    announce_models([offer])
-    announce_process(Announcement(id=name, kind=Process.Kind.WORKER, slots=4, offers=[offer]))
+    """A live worker that serves one model."""
+    announcement = make_announcement(model, aliases=["also"])
+    announce_models([announcement])
+    announce_process(Announcement(id=name, kind=Process.Kind.WORKER, slots=4, models=[announcement]))

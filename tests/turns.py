@@ -23,7 +23,7 @@ from responses_api.services.jobs.finish_response import Ending, finish_response
 from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
-from tests.factories import MODEL, make_offer
+from tests.factories import MODEL, make_announcement
 
 INFO = ModelInfo(name=MODEL, digest="test", context_length=1 << 30, vocab_size=VOCAB_SIZE)
 
@@ -82,8 +82,10 @@ class Conversationalist:
 
     def announce(self) -> None:
         """Be a live worker for a lease's time, and known to be."""
-        offer = make_offer(MODEL, aliases=["smollm2-135m"], digest="test", context_length=INFO.context_length)
-        announce_process(Announcement(id=self.worker, kind=Process.Kind.WORKER, slots=8, offers=[offer]))
+        announcement = make_announcement(
+            MODEL, aliases=["smollm2-135m"], digest="test", context_length=INFO.context_length
+        )
+        announce_process(Announcement(id=self.worker, kind=Process.Kind.WORKER, slots=8, models=[announcement]))
         forget_live_workers()
         get_live_workers()
 

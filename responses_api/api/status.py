@@ -78,8 +78,8 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
             for worker in status.workers
         ],
         "models": [
-            {"id": offer.name, "aliases": list(offer.aliases), "context_length": offer.context_length}
-            for offer in status.offers
+            {"id": model.name, "aliases": list(model.aliases), "context_length": model.context_length}
+            for model in status.models
         ],
         "store": {
             "entries": status.store_entries,

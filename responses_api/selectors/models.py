@@ -18,8 +18,8 @@ OWNER = "mlx-responses"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """A served model, as workers announce it."""
+class LiveModel:
+    """A model that live workers serve, as they announce it."""
 
     name: str
     aliases: tuple[str, ...]
@@ -33,7 +33,7 @@ class Offer:
     size_bytes: int = 0
 
     @classmethod
-    def from_announcement(cls, value: dict[str, Any]) -> "Offer":
+    def from_announcement(cls, value: dict[str, Any]) -> "LiveModel":
         return cls(**{**value, "aliases": tuple(value["aliases"])})
 
 
@@ -41,19 +41,19 @@ class Offer:
 class LiveWorkers:
     """All live workers together."""
 
-    offers: tuple[Offer, ...]
+    models: tuple[LiveModel, ...]
     slots: int
     workers: tuple[tuple[str, frozenset[str]], ...] = ()
     """Each worker's process id with the names of the models that it serves."""
 
-    def find(self, name: str) -> Offer | None:
+    def find(self, name: str) -> LiveModel | None:
         """The model called ``name``, by its own name first, then by alias."""
-        for offer in self.offers:
-            if offer.name == name:
-                return offer
-        for offer in self.offers:
-            if name in offer.aliases:
-                return offer
+        for model in self.models:
+            if model.name == name:
+                return model
+        for model in self.models:
+            if name in model.aliases:
+                return model
         return None
 
 
@@ -83,55 +83,55 @@ def forget_live_workers() -> None:
 def _read_live_workers() -> LiveWorkers:
     limit = Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
     workers = Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).values_list(
-        "pk", "offers", "slots"
+        "pk", "served_models", "slots"
     )
-    offers: dict[str, Offer] = {}
+    models: dict[str, LiveModel] = {}
     slots = 0
-    models: list[tuple[str, frozenset[str]]] = []
+    by_worker: list[tuple[str, frozenset[str]]] = []
     for worker, announced, count in workers:
         slots += count
-        models.append((worker, frozenset(value["name"] for value in announced)))
+        by_worker.append((worker, frozenset(value["name"] for value in announced)))
         for value in announced:
-            offers.setdefault(value["name"], Offer.from_announcement(value))
-    return LiveWorkers(offers=tuple(offers[name] for name in sorted(offers)), slots=slots, workers=tuple(models))
+            models.setdefault(value["name"], LiveModel.from_announcement(value))
+    return LiveWorkers(models=tuple(models[name] for name in sorted(models)), slots=slots, workers=tuple(by_worker))
 
 
-def resolve_model(name: str | None) -> Offer:
+def resolve_model(name: str | None) -> LiveModel:
     """The model that a request names, by its name or an alias; the server's default when it names none.
 
     Raises :class:`ModelNotFound`, or :class:`Overloaded` when the model is known but no live worker has it.
     """
     wanted = name if name is not None else settings.RESPONSES_DEFAULT_MODEL
     live = get_live_workers()
-    offer = live.find(wanted)
-    if offer is None:
+    model = live.find(wanted)
+    if model is None:
         forget_live_workers()
         live = get_live_workers()
-        offer = live.find(wanted)
-    if offer is None and name is None and len(live.offers) == 1:
-        offer = live.offers[0]
-    if offer is not None:
-        return offer
+        model = live.find(wanted)
+    if model is None and name is None and len(live.models) == 1:
+        model = live.models[0]
+    if model is not None:
+        return model
     known = ServedModel.objects.filter(name=wanted).exists() or any(
         wanted in aliases for aliases in ServedModel.objects.values_list("aliases", flat=True)
     )
-    if known or not live.offers:
+    if known or not live.models:
         raise Overloaded(f"No worker serves the model '{wanted}' at the moment. Try again in a few seconds.")
     raise ModelNotFound.for_name(wanted)
 
 
 def list_models() -> list[Model]:
     """The catalogue: every name that a request may use, each model followed by its aliases."""
-    return [_model(name, offer) for offer in get_live_workers().offers for name in (offer.name, *offer.aliases)]
+    return [_model(name, model) for model in get_live_workers().models for name in (model.name, *model.aliases)]
 
 
 def get_model(name: str) -> Model:
     """The catalogue's entry for a name. Raises :class:`ModelNotFound`."""
-    offer = get_live_workers().find(name)
-    if offer is None:
+    model = get_live_workers().find(name)
+    if model is None:
         raise ModelNotFound.for_name(name)
-    return _model(name, offer)
+    return _model(name, model)
 
 
-def _model(name: str, offer: Offer) -> Model:
-    return model_object(name, created=offer.created, owned_by=OWNER)
+def _model(name: str, model: LiveModel) -> Model:
+    return model_object(name, created=model.created, owned_by=OWNER)

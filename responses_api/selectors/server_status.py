@@ -11,7 +11,7 @@ from django.utils import timezone
 from responses_api.models import Counter, Process, Response
 from responses_api.models.store.response import ACTIVE
 
-from .models import Offer, get_live_workers
+from .models import LiveModel, get_live_workers
 from .store_totals import get_store_totals
 from .stored_events import stored_events
 
@@ -52,7 +52,7 @@ class ServerStatus:
     web_processes: int
     assembly_bytes: int
     """Bytes of histories that all processes are reading, by their last heartbeats."""
-    offers: tuple[Offer, ...]
+    models: tuple[LiveModel, ...]
     store_entries: int
     store_bytes: int
     counts: dict[str, float]
@@ -85,7 +85,7 @@ def server_status() -> ServerStatus:
         workers=workers,
         web_processes=web["processes"],
         assembly_bytes=assembly_bytes(live),
-        offers=get_live_workers().offers,
+        models=get_live_workers().models,
         store_entries=entries,
         store_bytes=size,
         counts=dict(Counter.objects.values_list("name", "value")),
@@ -106,7 +106,7 @@ def worker_statuses() -> tuple[WorkerStatus, ...]:
     owned = owned_by_workers()
     workers = []
     for process in Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).order_by("started_at"):
-        names = tuple(offer["name"] for offer in process.offers)
+        names = tuple(model["name"] for model in process.served_models)
         requests = owned.get(process.pk, [])
         slots = process.slots // max(1, len(names))
         running = sum(min(interactive + background, slots) for interactive, background in requests)

@@ -41,6 +41,6 @@ def base_url_of(request: HttpRequest) -> str:
 def example_model(live: LiveWorkers) -> str:
     """A model name for examples: the server's default if it is served, otherwise any served model."""
     default: str = settings.RESPONSES_DEFAULT_MODEL
-    if live.find(default) is None and live.offers:
-        return live.offers[0].name
+    if live.find(default) is None and live.models:
+        return live.models[0].name
     return default

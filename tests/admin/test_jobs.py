@@ -43,11 +43,11 @@ def cancel(client: Client, *rows: Response) -> str:
 
 
 def test_a_job_s_page_says_how_it_stands(client: Client, running: Response) -> None:
-    """Its claims, its worker, its lease, its losses, and when it was to be cancelled."""
-    Response.objects.filter(pk=running.pk).update(attempt=3, losses=2)
+    """Its claims, its worker, its lease, its lost attempts, and when it was to be cancelled."""
+    Response.objects.filter(pk=running.pk).update(attempt=3, lost_attempts=2)
     page = client.get(f"{LIST}{running.pk}/change/").content.decode()
     assert "<dt>Attempts</dt><dd>3</dd>" in page
-    assert "<dt>Begun without a token</dt><dd>2</dd>" in page
+    assert "<dt>Attempts without a token</dt><dd>2</dd>" in page
     assert f"/admin/responses_api/process/{WORKER}/change/" in page
     assert "Lease until" in page
     assert "Cancel requested" not in page

@@ -27,14 +27,14 @@ from responses_api.services.processes.expire_responses import expire_responses
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.open_response import open_response
-from tests.factories import MODEL, make_offer, make_project, start_response
+from tests.factories import MODEL, make_announcement, make_project, start_response
 from tests.turns import Conversationalist
 
 from .doors import browser
 
 pytestmark = pytest.mark.django_db
 
-OFFER = make_offer()
+ANNOUNCEMENT = make_announcement()
 SAMPLE = re.compile(r'([a-z_]+)(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? (\d+(\.\d+)?(e-?\d+)?)')
 
 
@@ -115,8 +115,8 @@ def test_the_store_is_counted_as_it_fills_and_empties(client: Client, someone: C
 def test_what_runs_and_waits_is_summed_over_workers(client: Client, someone: Conversationalist) -> None:
     """Up to its slots a worker's jobs run; the rest wait, as do those of nobody and of a worker that is gone."""
     project = make_project()
-    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=1, offers=[OFFER]))
-    announce_process(Announcement(id="gone", kind=Process.Kind.WORKER, slots=9, offers=[OFFER]))
+    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=1, models=[ANNOUNCEMENT]))
+    announce_process(Announcement(id="gone", kind=Process.Kind.WORKER, slots=9, models=[ANNOUNCEMENT]))
     Process.objects.filter(pk="gone").update(heartbeat_at=Now() - timedelta(hours=1))
     for worker in (someone.worker, someone.worker, "small", "small", "small", "gone", ""):
         row = start_response("hi", project=project)
@@ -132,7 +132,7 @@ def test_what_runs_and_waits_is_summed_over_workers(client: Client, someone: Con
 def test_background_jobs_are_shown_apart(client: Client, someone: Conversationalist) -> None:
     """They have the slots that interactive requests leave them; those of nobody and of a worker that is gone wait."""
     project = make_project()
-    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=3, offers=[OFFER]))
+    announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=3, models=[ANNOUNCEMENT]))
     held = (("small", True),) * 3 + (("small", False), ("gone", True), ("", True), ("", False))
     for worker, background in held:
         row = start_response("hi", project=project)

@@ -79,12 +79,12 @@ def test_a_lost_job_is_freed_for_the_next_worker(someone: Conversationalist) -> 
     assert recover_background_jobs()
     assert not recover_background_jobs()
     (again,) = claim()
-    assert (again.pk, again.attempt, again.losses) == (lost.pk, 2, 0)
+    assert (again.pk, again.attempt, again.lost_attempts) == (lost.pk, 2, 0)
     assert Response.objects.get(pk=held.pk).attempt == 1
 
 
 def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) -> None:
-    """After three losses without a new token; what its readers have seen open is closed."""
+    """After three lost attempts without a new token; what its readers have seen open is closed."""
     row = queue(someone)
     for loss in range(5):
         (claimed,) = claim()

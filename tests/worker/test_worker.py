@@ -84,7 +84,7 @@ def test_a_claim_under_way_when_the_worker_stops_is_given_back(host: ModelHost, 
         assert claimed.wait(10)
         worker.stop()
     row = Response.objects.get(public_id=job)
-    assert (row.attempt, row.status, row.worker, row.losses) == (1, "queued", "", 0)
+    assert (row.attempt, row.status, row.worker, row.lost_attempts) == (1, "queued", "", 0)
 
 
 def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(

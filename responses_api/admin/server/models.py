@@ -33,7 +33,7 @@ class ServedModelAdmin(ReadOnlyList):
 
     @admin.display(description="state")
     def state(self, row: ServedModel) -> SafeString:
-        served = any(offer.name == row.name for offer in get_live_workers().offers)
+        served = any(model.name == row.name for model in get_live_workers().models)
         return badge("served", "good") if served else badge("not served", "quiet")
 
     @admin.display(description="also known as")

@@ -31,9 +31,9 @@ class ProcessAdmin(ReadOnlyList):
         ("slots", "running", "waiting"),
         "started_at",
         "heartbeat_at",
-        "offered",
+        "served",
     )
-    readonly_fields = ("state", "offered")
+    readonly_fields = ("state", "served")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Process]:
         return with_liveness(super().get_queryset(request))
@@ -48,13 +48,13 @@ class ProcessAdmin(ReadOnlyList):
 
     @admin.display(description="models")
     def models(self, row: Process) -> SafeString | str:
-        names = ((offer.get("name"),) for offer in row.offers if isinstance(offer, dict))
+        names = ((model.get("name"),) for model in row.served_models if isinstance(model, dict))
         return format_html_join("", '<span class="second">{}</span>', names) or NOTHING
 
     @admin.display(description="last heard of", ordering="heartbeat_at")
     def heard(self, row: Process) -> str:
         return timestamp(row.heartbeat_at)
 
-    @admin.display(description="offers")
-    def offered(self, row: Process) -> SafeString:
-        return json_block(row.offers)
+    @admin.display(description="served models")
+    def served(self, row: Process) -> SafeString:
+        return json_block(row.served_models)

@@ -9,8 +9,8 @@ class Chore(models.Model):
     """A chore, and the lease of the process that does it. Times are by the database's clock."""
 
     name = models.CharField(primary_key=True, max_length=40)
-    holder = models.CharField(max_length=64, blank=True, help_text="The process that does it now, or did it last.")
-    until = models.DateTimeField(help_text="When another process may take it, should the holder say nothing more.")
+    holder = models.CharField(max_length=64, blank=True, help_text="The process that does it now or did it last.")
+    until = models.DateTimeField(help_text="When another process may take it, unless the holder renews it.")
 
     class Meta:
         ordering: ClassVar = ["name"]

@@ -1,4 +1,4 @@
-"""Rows of the server's processes, by which others find them and notice when they die."""
+"""Rows of the server's processes, by which other processes find them and notice when they end."""
 
 from typing import ClassVar
 
@@ -18,12 +18,12 @@ class Process(models.Model):
     pid = models.PositiveIntegerField()
     started_at = models.DateTimeField()
     heartbeat_at = models.DateTimeField()
-    offers = models.JSONField(default=list, help_text="A worker's models: what web processes know of them.")
+    served_models = models.JSONField(db_column="offers", default=list, help_text="The models that a worker announces.")
     slots = models.PositiveIntegerField(default=0, help_text="Sequences generated at once.")
     running = models.PositiveIntegerField(default=0)
     waiting = models.PositiveIntegerField(default=0)
     assembly_bytes = models.PositiveBigIntegerField(
-        default=0, db_default=0, help_text="Bytes of histories that it reads."
+        default=0, db_default=0, help_text="Bytes of histories that it is reading."
     )
 
     class Meta:

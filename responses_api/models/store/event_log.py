@@ -16,11 +16,11 @@ class EventBatch(models.Model):
     number = models.PositiveIntegerField(help_text="Counts a job's batches from 0.")
     attempt = models.PositiveIntegerField(help_text="The claim under which it was written; 0 is the admission.")
     first = models.PositiveIntegerField(help_text="The sequence number of its first event.")
-    last = models.IntegerField(help_text="Of its last one; one less than the first where it has none.")
+    last = models.IntegerField(help_text="The sequence number of its last event; one less than `first` without events.")
     is_end = models.BooleanField(default=False, help_text="Whether the job's last event is in it.")
-    data = models.TextField(blank=True, help_text="A line for each event: its type, a blank, its JSON.")
-    chunks = models.TextField(blank=True, help_text="What the engine made since the batch before, as JSON.")
-    total_bytes = models.PositiveBigIntegerField(help_text="Of all events up to here.")
+    data = models.TextField(blank=True, help_text="One line per event: its type, a space, its JSON.")
+    chunks = models.TextField(blank=True, help_text="The engine's chunks since the previous batch, as JSON.")
+    total_bytes = models.PositiveBigIntegerField(help_text="Bytes of all events so far.")
 
     class Meta:
         ordering: ClassVar = ["response", "number"]
@@ -36,11 +36,11 @@ class Checkpoint(models.Model):
     """How a running job was prepared. With its batches, this is all that another worker needs to resume it."""
 
     response = models.OneToOneField("Response", on_delete=models.DO_NOTHING, related_name="checkpoint")
-    digest = models.CharField(max_length=80, help_text="The model's: only the same one can go on.")
-    version = models.PositiveIntegerField(help_text="Of the code that turns chunks into events.")
+    digest = models.CharField(max_length=80, help_text="The model's digest: only the same model can resume the job.")
+    version = models.PositiveIntegerField(help_text="The version of the code that turns chunks into events.")
     prompt = models.TextField(help_text="The prompt's token ids, as JSON; empty when nothing is generated.")
-    compacted = models.TextField(blank=True, help_text="The compaction that was done before, as JSON.")
-    spent = models.TextField(blank=True, help_text="The tokens that it took, as JSON.")
+    compacted = models.TextField(blank=True, help_text="The compaction before the answer, as JSON.")
+    spent = models.TextField(blank=True, help_text="The tokens of the compaction, as JSON.")
 
     def __str__(self) -> str:
         return f"checkpoint of {self.response_id}"

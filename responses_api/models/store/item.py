@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from django.db import models
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
-from responses_api.models.octets import Octets
+from responses_api.models.byte_length import ByteLength
 from responses_api.protocol.json.reader import read_stored
 
 
@@ -21,7 +21,7 @@ class Item(models.Model):
     type = models.CharField(max_length=40)
     payload = models.TextField()
     size = models.GeneratedField(
-        expression=Octets("payload"), output_field=models.IntegerField("bytes"), db_persist=True
+        expression=ByteLength("payload"), output_field=models.IntegerField("bytes"), db_persist=True
     )
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import Q
 
-from responses_api.models.octets import Octets
+from responses_api.models.byte_length import ByteLength
 from responses_api.protocol.json.reader import read_stored
 from responses_api.protocol.objects import Response as ResponseObject
 
@@ -39,7 +39,7 @@ class Response(models.Model):
     status = models.CharField(max_length=16, choices=Status, default=Status.QUEUED)
     background = models.BooleanField(default=False)
     store = models.BooleanField(default=True)
-    stream = models.BooleanField(default=False, help_text="Somebody reads the events as they are made.")
+    stream = models.BooleanField(default=False, help_text="Whether the client streams the events.")
     priority = models.PositiveSmallIntegerField(default=0, help_text="0 interactive, 1 background.")
 
     parent = models.ForeignKey(
@@ -57,13 +57,15 @@ class Response(models.Model):
         blank=True,
         related_name="responses",
         editable=False,
-        help_text="The conversation whose history it read and that its turn is added to; it may be gone.",
+        help_text="The conversation whose history it read and to which its turn is added; it may have been deleted.",
     )
     previous_response_id = models.CharField(max_length=64, blank=True)
     request = models.TextField(blank=True, editable=False)
     body = models.TextField(blank=True, editable=False)
     size = models.GeneratedField(
-        expression=Octets("request") + Octets("body"), output_field=models.IntegerField("bytes"), db_persist=True
+        expression=ByteLength("request") + ByteLength("body"),
+        output_field=models.IntegerField("bytes"),
+        db_persist=True,
     )
 
     created_at = models.DateTimeField()
@@ -73,19 +75,20 @@ class Response(models.Model):
         null=True,
         blank=True,
         editable=False,
-        help_text="When it was stored, read or continued last, to the minute; empty until it has ended.",
+        help_text="When it was last stored, read or continued, to the minute; empty until it has ended.",
     )
 
     attempt = models.PositiveIntegerField(default=0)
     worker = models.CharField(max_length=64, blank=True, help_text="The process that runs it, while it runs.")
     lease_until = models.DateTimeField(null=True, blank=True, help_text="By the database's clock.")
-    losses = models.PositiveSmallIntegerField(
+    lost_attempts = models.PositiveSmallIntegerField(
+        db_column="losses",
         default=0,
         db_default=0,
-        help_text="How often it was begun in a row without a new token that was kept.",
+        help_text="Lost attempts in a row, none of which persisted a new token.",
     )
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
-    reader = models.CharField(max_length=64, blank=True, help_text="The web process that a foreground reader is on.")
+    reader = models.CharField(max_length=64, blank=True, help_text="The web process of a foreground reader.")
 
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     cached_tokens = models.PositiveIntegerField(null=True, blank=True)

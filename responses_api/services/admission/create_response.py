@@ -10,7 +10,7 @@ from responses_api.ids import new_id
 from responses_api.models import Response
 from responses_api.protocol import CreateResponse, initial_response, objects, parse_create
 from responses_api.protocol.json.writer import as_text, write_json
-from responses_api.selectors.models import Offer
+from responses_api.selectors.models import LiveModel
 from responses_api.services.store.store_admission import is_to_be_stored
 
 from .check_job import check_job, refuse_where_no_jobs_run
@@ -66,7 +66,7 @@ def create_response(*, caller: Caller, payload: Any, public_id: str, reader: str
 
 
 def _new_body(
-    request: CreateResponse, *, public_id: str, served: Offer, history: History, store: bool
+    request: CreateResponse, *, public_id: str, served: LiveModel, history: History, store: bool
 ) -> objects.Response:
     """The response object without output."""
     body = initial_response(

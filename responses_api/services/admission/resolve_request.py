@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 from responses_api.caller import Caller
-from responses_api.selectors.models import Offer, resolve_model
+from responses_api.selectors.models import LiveModel, resolve_model
 from responses_api.services.prompts.assemble_history import Assembly, assembling
 
 from .find_history import History, find_history
@@ -17,7 +17,7 @@ from .take_input import Request, take_input
 class Resolution(Generic[Request]):
     """The model and the history of a request. Its input is resolved last, when the limits on it are known."""
 
-    served: Offer
+    served: LiveModel
     history: History
     assembly: Assembly
     """Accounts for the bytes that are read for the request."""

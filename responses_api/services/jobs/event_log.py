@@ -106,14 +106,14 @@ def append_batches(flushes: Sequence[Flush]) -> set[Lease]:
             Response.objects.select_for_update(no_key=True)
             .filter(pk__in=[flush.lease.response for flush in flushes], status__in=ACTIVE)
             .order_by("pk")
-            .values_list("pk", "worker", "attempt", "losses")
+            .values_list("pk", "worker", "attempt", "lost_attempts")
         )
-        claims = {pk: (worker, attempt, losses) for pk, worker, attempt, losses in rows}
+        claims = {pk: (worker, attempt, lost) for pk, worker, attempt, lost in rows}
         valid = [flush for flush in flushes if _is_valid(flush.lease, claims)]
         EventBatch.objects.bulk_create([batch for flush in valid for batch in flush.batches], ignore_conflicts=True)
         recovered = [flush.lease.response for flush in valid if flush.has_tokens and claims[flush.lease.response][2]]
         if recovered:
-            Response.objects.filter(pk__in=recovered).update(losses=0)
+            Response.objects.filter(pk__in=recovered).update(lost_attempts=0)
     return {flush.lease for flush in flushes} - {flush.lease for flush in valid}
 
 
@@ -133,7 +133,7 @@ def mark_in_progress(lease: Lease, batch: EventBatch | None) -> bool:
     Until a token is persisted, this counts as a lost attempt.
     """
     with transaction.atomic():
-        if not lease.rows().update(status=Status.IN_PROGRESS, losses=F("losses") + 1):
+        if not lease.rows().update(status=Status.IN_PROGRESS, lost_attempts=F("lost_attempts") + 1):
             return False
         if batch is not None:
             EventBatch.objects.bulk_create([batch], ignore_conflicts=True)

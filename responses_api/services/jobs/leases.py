@@ -32,7 +32,7 @@ def lease_seconds() -> timedelta:
     return timedelta(seconds=settings.RESPONSES_LEASE_SECONDS)
 
 
-MAX_LOSSES = 3
+MAX_LOST_ATTEMPTS = 3
 """A job fails after this many lost attempts in a row, none of which persisted a new token."""
 
 # A single statement, since every interactive request waits for it. It returns the columns that a worker needs.
@@ -110,13 +110,17 @@ def release_lease(lease: Lease, *, begun: bool = True, pause: bool = False) -> b
     """
     until = Now() + lease_seconds() if pause else None
     # A released job is not a lost attempt: take back the count that it got when it began.
-    reduced = Case(When(losses__gt=0, then=F("losses") - 1), default=F("losses"), output_field=IntegerField())
-    return bool(lease.rows().update(worker="", lease_until=until, losses=reduced if begun else F("losses")))
+    reduced = Case(
+        When(lost_attempts__gt=0, then=F("lost_attempts") - 1), default=F("lost_attempts"), output_field=IntegerField()
+    )
+    return bool(
+        lease.rows().update(worker="", lease_until=until, lost_attempts=reduced if begun else F("lost_attempts"))
+    )
 
 
 def release_as_lost(lease: Lease) -> bool:
-    """Release a background job as a lost attempt; False when the lease was lost or there were ``MAX_LOSSES``."""
-    return bool(lease.rows().filter(losses__lt=MAX_LOSSES).update(worker="", lease_until=None))
+    """Release a background job as a lost attempt; False when the lease was lost or there were ``MAX_LOST_ATTEMPTS``."""
+    return bool(lease.rows().filter(lost_attempts__lt=MAX_LOST_ATTEMPTS).update(worker="", lease_until=None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from responses_api.protocol.objects import ResponseError
 from responses_api.streaming import Outcome
 
 from .end_job import end_unheld
-from .leases import MAX_LOSSES, overdue_rows
+from .leases import MAX_LOST_ATTEMPTS, overdue_rows
 from .remove_jobs import remove_jobs
 
 log = structlog.get_logger(__name__)
@@ -49,12 +49,14 @@ def recover_background_jobs() -> bool:
     """
     lost = Q(lease_until__lt=Now()) & ~Q(worker="")
     jobs = Response.objects.filter(background=True, status__in=ACTIVE)
-    freed = jobs.filter(lost, cancel_requested_at=None, losses__lt=MAX_LOSSES).update(worker="", lease_until=None)
+    freed = jobs.filter(lost, cancel_requested_at=None, lost_attempts__lt=MAX_LOST_ATTEMPTS).update(
+        worker="", lease_until=None
+    )
     count(JOBS_RECOVERED, freed)
     cancelled = jobs.filter(lost | Q(worker=""), cancel_requested_at__isnull=False)
     for pk in cancelled.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="cancelled")
-    too_often = jobs.filter(lost, cancel_requested_at=None, losses__gte=MAX_LOSSES)
+    too_often = jobs.filter(lost, cancel_requested_at=None, lost_attempts__gte=MAX_LOST_ATTEMPTS)
     for pk in too_often.values_list("pk", flat=True)[:ENDED_AT_ONCE]:
         try_to_end(pk, outcome="failed", error={"code": "server_error", "message": LOST_TOO_OFTEN})
     for pk in overdue_rows(jobs.filter(worker=""))[:ENDED_AT_ONCE]:

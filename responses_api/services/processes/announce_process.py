@@ -22,7 +22,7 @@ class Announcement:
     slots: int = 0
     running: int = 0
     waiting: int = 0
-    offers: list[dict[str, Any]] = field(default_factory=list)
+    models: list[dict[str, Any]] = field(default_factory=list)
 
 
 def announce_process(announcement: Announcement) -> None:
@@ -32,7 +32,7 @@ def announce_process(announcement: Announcement) -> None:
         "slots": announcement.slots,
         "running": announcement.running,
         "waiting": announcement.waiting,
-        "offers": announcement.offers,
+        "served_models": announcement.models,
         "assembly_bytes": bytes_in_flight(),
     }
     row = Process.objects.filter(pk=announcement.id)
@@ -42,18 +42,18 @@ def announce_process(announcement: Announcement) -> None:
         Process.objects.bulk_create([Process(id=announcement.id, **constant, **values)], ignore_conflicts=True)
 
 
-def announce_models(offers: list[dict[str, Any]]) -> None:
+def announce_models(models: list[dict[str, Any]]) -> None:
     """Record the models that a worker serves, for the admin; they stay listed after the worker has ended."""
-    for offer in offers:
+    for model in models:
         ServedModel.objects.update_or_create(
-            name=offer["name"],
+            name=model["name"],
             defaults={
-                "aliases": offer["aliases"],
-                "digest": offer["digest"],
-                "context_length": offer["context_length"],
-                "weights": offer["weights"],
-                "source": offer["source"],
-                "size_bytes": offer["size_bytes"],
+                "aliases": model["aliases"],
+                "digest": model["digest"],
+                "context_length": model["context_length"],
+                "weights": model["weights"],
+                "source": model["source"],
+                "size_bytes": model["size_bytes"],
                 "last_seen_at": Now(),
             },
         )

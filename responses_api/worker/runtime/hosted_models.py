@@ -19,7 +19,7 @@ log = structlog.get_logger(__name__)
 class HostedModel:
     """A model, its announcement, and its engine. An engine that stops by itself is replaced."""
 
-    offer: dict[str, Any]
+    announcement: dict[str, Any]
     engine: Engine
     tokenizer: ChatTokenizer
     make_engine: Callable[[], Engine]
@@ -29,7 +29,7 @@ class HostedModel:
     @property
     def name(self) -> str:
         """The model's name, not an alias."""
-        return str(self.offer["name"])
+        return str(self.announcement["name"])
 
     @property
     def is_running(self) -> bool:
@@ -82,26 +82,26 @@ class ModelHost:
         return list(self._models)
 
     @property
-    def offers(self) -> list[dict[str, Any]]:
-        """What is announced."""
-        return [model.offer for model in self]
+    def announcements(self) -> list[dict[str, Any]]:
+        """The announcements of all models."""
+        return [model.announcement for model in self]
 
     def scan(self) -> bool:
         """Update models and aliases from disk; returns whether anything changed. Loaded models stay as they are."""
-        before = self.offers
+        before = self.announcements
         if settings.RESPONSES_ENGINE == "scripted":
             if not self._models:
                 self._add_scripted()
         else:
             self._scan_registry()
-        return self.offers != before
+        return self.announcements != before
 
     def default(self) -> HostedModel:
         """The model to load first: the default one, if it exists. Raises :class:`ModelError` if there is no model."""
         wanted = settings.RESPONSES_DEFAULT_MODEL
         models = list(self)
         for model in models:
-            if wanted == model.name or wanted in model.offer["aliases"]:
+            if wanted == model.name or wanted in model.announcement["aliases"]:
                 return model
         if not models:
             raise ModelError("There is no model to serve. `manage.py models pull` gets the default one.")
@@ -123,8 +123,8 @@ class ModelHost:
             known = self._models.get(entry.name)
             if known is None:
                 self._add(entry)
-            elif known.offer["digest"] == entry.digest:
-                known.offer = offer_of(entry)
+            elif known.announcement["digest"] == entry.digest:
+                known.announcement = announcement_of(entry)
         present = {entry.name for entry in found}
         for name in self.names:
             if name not in present:
@@ -138,14 +138,14 @@ class ModelHost:
             prompt_cache_bytes=settings.RESPONSES_PROMPT_CACHE_MAX_BYTES,
             blas_cache=settings.RESPONSES_DATA_DIR / "libraries",
         )
-        self._models[entry.name] = self._hosted(entry, offer_of(entry), options)
+        self._models[entry.name] = self._hosted(entry, announcement_of(entry), options)
 
     def _add_scripted(self) -> None:
         options = ScriptedOptions(
             batch_size=settings.RESPONSES_BATCH_SIZE, token_seconds=settings.RESPONSES_SCRIPTED_TOKEN_SECONDS
         )
         info = open_model("scripted", sink=self._sink, options=options)[0].info
-        offer = {
+        announcement = {
             "name": info.name,
             "aliases": [settings.RESPONSES_DEFAULT_MODEL],
             "digest": info.digest,
@@ -157,20 +157,22 @@ class ModelHost:
             "source": "scripted",
             "size_bytes": 0,
         }
-        self._models[info.name] = self._hosted("scripted", offer, options)
+        self._models[info.name] = self._hosted("scripted", announcement, options)
 
     def _hosted(
-        self, model: ModelEntry | str, offer: dict[str, Any], options: MlxOptions | ScriptedOptions
+        self, model: ModelEntry | str, announcement: dict[str, Any], options: MlxOptions | ScriptedOptions
     ) -> HostedModel:
         def opened() -> tuple[Engine, ChatTokenizer]:
             return open_model(model, sink=self._sink, options=options)
 
         engine, tokenizer = opened()
-        return HostedModel(offer=offer, engine=engine, tokenizer=tokenizer, make_engine=lambda: opened()[0])
+        return HostedModel(
+            announcement=announcement, engine=engine, tokenizer=tokenizer, make_engine=lambda: opened()[0]
+        )
 
 
-def offer_of(entry: ModelEntry) -> dict[str, Any]:
-    """What is announced of a model of the registry."""
+def announcement_of(entry: ModelEntry) -> dict[str, Any]:
+    """The announcement of a model of the registry."""
     return {
         "name": entry.name,
         "aliases": list(entry.aliases),

@@ -65,7 +65,7 @@ class Housekeeper:
 
     def start(self) -> None:
         """Announce the worker, and start the threads."""
-        with_fresh_connection(announce_models, self._host.offers)
+        with_fresh_connection(announce_models, self._host.announcements)
         with_fresh_connection(self._announce)
         for periodic in (self._heartbeat, self._watch, *self._chores, self._sweeper):
             periodic.start()
@@ -104,7 +104,7 @@ class Housekeeper:
                 slots=sum(load.slots for load in loads),
                 running=sum(load.running for load in loads),
                 waiting=sum(load.waiting for load in loads),
-                offers=self._host.offers,
+                models=self._host.announcements,
             )
         )
 
@@ -129,7 +129,7 @@ class Housekeeper:
 
     def _scan(self) -> None:
         if self._host.scan():
-            announce_models(self._host.offers)
+            announce_models(self._host.announcements)
 
     def _sweep(self) -> None:
         sweep(process=self._worker, sleep=self._sweeper.wait)

@@ -84,7 +84,7 @@ def test_cancelled_jobs_are_over(shape: str, tmp_path: Path) -> None:
 
 
 def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
-    """After three losses."""
+    """After three lost attempts."""
     with opened("embedded", tmp_path) as place:
         check(poison_case(place))
 

@@ -38,7 +38,7 @@ class Place:
         model = Mock(load=lambda: EngineLoad(running=1, waiting=2, slots=4, free=1, cache_bytes=0))
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False
-        self.host.offers = list(Process.objects.get(pk=someone.worker).offers)
+        self.host.announcements = list(Process.objects.get(pk=someone.worker).served_models)
         self.housekeeper = Housekeeper(
             worker="worker_1",
             table=self.table,

@@ -68,7 +68,7 @@ def test_what_is_added_is_persisted_in_order_and_published_then(
 ) -> None:
     """Gapless behind the first batch, which the admission wrote; the tokens beside the events."""
     (lease,) = claimed_jobs(1)
-    Response.objects.update(losses=2)
+    Response.objects.update(lost_attempts=2)
     log = job_log(lease, writer)
     for first in range(2, 12, 2):
         log.add(events(first, 2), [Chunk(request_id="r", text="é", tokens=(first,))])
@@ -77,7 +77,7 @@ def test_what_is_added_is_persisted_in_order_and_published_then(
     assert [event["sequence_number"] for event in decoded_events(batches)] == list(range(12))
     assert [batch.number for batch in batches] == list(range(len(batches)))
     assert sum(count for _, _, count in written) == 10
-    assert Response.objects.get().losses == 0
+    assert Response.objects.get().lost_attempts == 0
     page = read_page(lease.response, 5)
     assert len(page.events) == 7
     assert not page.is_end

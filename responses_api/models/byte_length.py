@@ -5,7 +5,7 @@ from typing import Any
 from django.db.models import Func, IntegerField
 
 
-class Octets(Func):
+class ByteLength(Func):
     """``OCTET_LENGTH``; SQLite has none before 3.43."""
 
     function = "OCTET_LENGTH"
