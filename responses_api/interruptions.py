@@ -1,4 +1,4 @@
-"""The reasons for which a worker stops a response early, and the interruption of its preparation."""
+"""The reasons why a worker stops a response early, and the interruption of its preparation."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -11,12 +11,12 @@ class StopReason(StrEnum):
     """Its only reader has left: nothing is published."""
     CANCELLED = "cancelled"
     LOST = "lost"
-    """The worker has lost the lease: the process that has it decides what becomes of the response."""
+    """The worker has lost the lease, and the process that has it now continues or ends the response."""
     TIMEOUT = "timeout"
     SHUTDOWN = "shutdown"
     TOO_LARGE = "too_large"
-    """It has an event that is too large for the log of a job."""
-    FAULT = "fault"
+    """An event is too large for the log of a job."""
+    ERROR = "error"
     """An error of the server."""
 
     @property
@@ -29,7 +29,7 @@ FAILED = "The server failed to generate this response. Send the request again."
 SENTENCES = {
     StopReason.TIMEOUT: "The response took longer than this server allows. Ask for a shorter one, or try again later.",
     StopReason.SHUTDOWN: "The server is stopping. Send the request again.",
-    StopReason.LOST: "The server lost its hold on this response. Send the request again.",
+    StopReason.LOST: "The server lost its lease on this response. Send the request again.",
     StopReason.TOO_LARGE: (
         "The response has an event with more bytes than this server keeps (RESPONSES_EVENTS_MAX_BYTES)."
     ),

@@ -19,7 +19,7 @@ from responses_api.models import Counter, EventBatch, Item, Process, Response, U
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.admission.create_response import create_response, new_response_id
-from responses_api.services.jobs.end_job import end_unheld
+from responses_api.services.jobs.end_job import end_unowned
 from responses_api.services.jobs.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
 from responses_api.services.processes import publish_counts as publishing
 from responses_api.services.processes.announce_process import Announcement, announce_process, forget_process
@@ -155,7 +155,7 @@ def test_the_events_that_are_kept_are_counted(client: Client, someone: Conversat
             for text in ("ä", "b"):
                 cursor.batch([("response.output_text.delta", text)], response=row.pk, attempt=1).save()
         if place == 2:
-            assert end_unheld(row.pk, outcome="cancelled")
+            assert end_unowned(row.pk, outcome="cancelled")
     background = status(client)["background"]
     logs = list(EventBatch.objects.values_list("data", flat=True))
     assert background["events"] == sum(len(decode_batch(data)) for data in logs)

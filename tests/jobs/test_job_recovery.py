@@ -16,7 +16,7 @@ from responses_api.selectors.responses import wire_response
 from responses_api.services.accounts.delete_project import delete_project
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.services.jobs.cancel_response import request_cancellation
-from responses_api.services.jobs.end_job import end_unheld
+from responses_api.services.jobs.end_job import end_unowned
 from responses_api.services.jobs.event_log import (
     Flush,
     LogCursor,
@@ -148,11 +148,11 @@ def test_whoever_lost_the_lease_ends_nothing(someone: Conversationalist) -> None
     """A released job is another's; one that is held can't be ended from outside."""
     queue(someone)
     (row,) = claim()
-    assert not end_unheld(row.pk, outcome="cancelled")
+    assert not end_unowned(row.pk, outcome="cancelled")
     assert release_lease(lease_of(row))
     assert not release_lease(lease_of(row))
-    assert end_unheld(row.pk, outcome="cancelled")
-    assert not end_unheld(row.pk, outcome="cancelled")
+    assert end_unowned(row.pk, outcome="cancelled")
+    assert not end_unowned(row.pk, outcome="cancelled")
 
 
 def test_a_conversation_outlives_the_job_that_continues_it(someone: Conversationalist) -> None:
@@ -181,7 +181,7 @@ def test_projects_take_turns(someone: Conversationalist) -> None:
 def test_events_are_kept_for_a_while_after_the_end(someone: Conversationalist, settings: Any) -> None:
     settings.RESPONSES_EVENT_TTL_SECONDS = 60
     row = queue(someone)
-    assert end_unheld(row.pk, outcome="cancelled")
+    assert end_unowned(row.pk, outcome="cancelled")
     assert is_streamable(Response.objects.get())
     assert expire_event_logs() == 0
     Response.objects.update(completed_at=Now() - timedelta(seconds=61))
@@ -208,7 +208,7 @@ def test_an_end_that_is_kept_meanwhile_is_still_read(someone: Conversationalist)
     def end_meanwhile(*arguments: Any, **fields: Any) -> Any:
         if "is_end" in fields and not looks:
             looks.append(fields)
-            assert end_unheld(row.pk, outcome="cancelled")
+            assert end_unowned(row.pk, outcome="cancelled")
         return find(*arguments, **fields)
 
     find = EventBatch.objects.filter

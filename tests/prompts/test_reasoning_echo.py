@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from responses_api.services.prompts.reasoning_echo import ReasoningEcho, Said
+from responses_api.services.prompts.reasoning_echo import HistoryDigest, ReasoningEcho
 
 Item = dict[str, Any]
 
@@ -37,7 +37,7 @@ def types(items: Any) -> list[str]:
 def test_a_turn_that_comes_back_without_its_thinking_is_as_it_was() -> None:
     echo = ReasoningEcho(1000)
     output = [thought("Hm."), said("Let me see."), call("{}"), thought("So?"), said("No.")]
-    echo.remember("a", Said.of([user("Why?")]), output)
+    echo.remember("a", HistoryDigest.of([user("Why?")]), output)
     restored = echo.restore("a", without_thinking([user("Why?"), *output, user("Really?")]))
     assert types(restored) == types([user("Why?"), *output, user("Really?")])
     assert [item["content"] for item in restored if item["type"] == "reasoning"] == [
@@ -48,7 +48,7 @@ def test_a_turn_that_comes_back_without_its_thinking_is_as_it_was() -> None:
 
 def test_only_the_same_answer_to_the_same_history_and_scope_is_known_again() -> None:
     echo = ReasoningEcho(1000)
-    echo.remember("a", Said.of([user("Why?")]), [thought("Hm."), said("Because.")])
+    echo.remember("a", HistoryDigest.of([user("Why?")]), [thought("Hm."), said("Because.")])
     for scope, items in (
         ("b", [user("Why?"), said("Because.")]),
         ("a", [user("Why not?"), said("Because.")]),
@@ -64,7 +64,7 @@ def test_an_owner_that_is_gone_is_forgotten_with_all_models() -> None:
     echo = ReasoningEcho(1000)
     items = [user("Why?"), said("Because.")]
     for scope in ("project-1/m", "project-1/n", "project-10/m"):
-        echo.remember(scope, Said.of(items[:1]), [thought("Hm."), items[1]])
+        echo.remember(scope, HistoryDigest.of(items[:1]), [thought("Hm."), items[1]])
     echo.forget("project-1")
     assert echo.restore("project-1/m", items) == echo.restore("project-1/n", items) == items
     assert types(echo.restore("project-10/m", items)) == ["message", "reasoning", "message"]
@@ -76,7 +76,7 @@ def test_an_owner_that_is_gone_is_forgotten_with_all_models() -> None:
 def test_it_never_holds_more_than_it_may(entries: list[tuple[str, int, str]], limit: int) -> None:
     echo = ReasoningEcho(limit)
     for scope, number, text in entries:
-        echo.remember(scope, Said.of([user(str(number))]), [thought(text), said("x")])
+        echo.remember(scope, HistoryDigest.of([user(str(number))]), [thought(text), said("x")])
         held = list(echo._texts.values())
         assert echo._bytes == sum(len(text.encode(errors="replace")) for text in held) <= limit
         assert sum(echo._scopes.values()) == len(held)

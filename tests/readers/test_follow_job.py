@@ -14,7 +14,7 @@ from responses_api.readers.follow_job import JobReader, reading
 from responses_api.readers.reader import ReadingStopped
 from responses_api.selectors.jobs import JobState
 from responses_api.services.admission.create_response import create_response, new_response_id
-from responses_api.services.jobs.end_job import tell_readers
+from responses_api.services.jobs.end_job import publish_job_events
 from responses_api.services.jobs.event_log import LogCursor, all_batches
 from responses_api.streaming import EncodedEvent, ResponseBuilder, encode_event
 from tests.turns import Conversationalist
@@ -155,7 +155,7 @@ async def test_a_message_is_enough(settings: Any) -> None:
         reader.start(row, 2)
         batches = reader.batches(keepalive=30)
         message = await sync_to_async(worker.keep)(100)
-        tell_readers(row.public_id, message.first, list(message.events), last=True)
+        publish_job_events(row.public_id, message.first, list(message.events), last=True)
         assert [events async for events in batches if events] == [list(message.events)]
 
 

@@ -17,7 +17,7 @@ from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import objects
 from responses_api.selectors.responses import find_response, get_response, wire_response
 
-from .end_job import end_unheld
+from .end_job import end_unowned
 from .remove_jobs import remove_jobs
 
 CANCEL_SECONDS = 5.0
@@ -62,7 +62,7 @@ async def _wait_for_end(subscription: bus.Subscription | None, seconds: float) -
 def request_cancellation(*, caller: Caller, response_id: str) -> Response:
     """Cancel a job: at once if no worker owns it, otherwise by asking its worker. Returns the row as it then is."""
     row = get_cancellable(caller=caller, response_id=response_id)
-    if row.is_active and not end_unheld(row.pk, outcome="cancelled"):
+    if row.is_active and not end_unowned(row.pk, outcome="cancelled"):
         active = Response.objects.filter(pk=row.pk, status__in=ACTIVE)
         active.filter(cancel_requested_at=None).update(cancel_requested_at=Now())
         for worker in active.exclude(worker="").values_list("worker", flat=True):

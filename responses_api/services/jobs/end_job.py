@@ -37,18 +37,18 @@ PUBLISHED_BYTES = 4 << 20
 TOO_LARGE = "The response is too large to be stored."
 
 
-def take_unheld(pk: int) -> Response | None:
+def take_unowned(pk: int) -> Response | None:
     """Claim a background job that no worker owns, to end it; ``None`` when one owns it or it has ended."""
-    unheld = Q(worker="") | Q(lease_until__lt=Now())
-    taken = Response.objects.filter(unheld, pk=pk, background=True, status__in=ACTIVE).update(
+    is_unowned = Q(worker="") | Q(lease_until__lt=Now())
+    taken = Response.objects.filter(is_unowned, pk=pk, background=True, status__in=ACTIVE).update(
         worker=new_id("worker_"), attempt=F("attempt") + 1, lease_until=Now() + lease_seconds()
     )
     return Response.objects.get(pk=pk) if taken else None
 
 
-def end_unheld(pk: int, *, outcome: Outcome, error: ResponseError | None = None) -> bool:
+def end_unowned(pk: int, *, outcome: Outcome, error: ResponseError | None = None) -> bool:
     """End a background job that no worker owns; False when one does, or it has ended."""
-    row = take_unheld(pk)
+    row = take_unowned(pk)
     if row is None:
         return False
     lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
@@ -85,7 +85,7 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, error: ResponseErr
         log.warning("job.too_large", response=row.public_id)
         return _end_without_output(row, lease, ending.input_items, refusal.message)
     if stored:
-        tell_readers(row.public_id, first, encoded, last=True)
+        publish_job_events(row.public_id, first, encoded, last=True)
     return stored
 
 
@@ -104,7 +104,7 @@ def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]],
     )
     stored = finish_response(lease=lease, ending=ending)
     if stored:
-        tell_readers(row.public_id, first, encoded, last=True)
+        publish_job_events(row.public_id, first, encoded, last=True)
     return stored
 
 
@@ -169,7 +169,7 @@ def is_oversized(event: EncodedEvent) -> bool:
     return 4 * len(event[1]) > limit and len(event[1].encode()) > limit
 
 
-def tell_readers(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
+def publish_job_events(public_id: str, first: int, events: list[EncodedEvent], *, last: bool = False) -> None:
     """Publish events of a job that are persisted already. Large ones are not sent: readers find them in the log."""
     message = JobEvents(first=first, events=tuple(events), last=last)
     if size_of(message) > PUBLISHED_BYTES:

@@ -15,7 +15,7 @@ from responses_api.models.store.response import ACTIVE
 from responses_api.protocol.objects import ResponseError
 from responses_api.streaming import Outcome
 
-from .end_job import end_unheld
+from .end_job import end_unowned
 from .leases import MAX_LOST_ATTEMPTS, overdue_rows
 from .remove_jobs import remove_jobs
 
@@ -67,7 +67,7 @@ def recover_background_jobs() -> bool:
 def try_to_end(pk: int, *, outcome: Outcome, error: ResponseError | None = None) -> None:
     """End a job that no worker owns. An error is logged, so that the next job can be ended."""
     try:
-        end_unheld(pk, outcome=outcome, error=error)
+        end_unowned(pk, outcome=outcome, error=error)
     except DatabaseError:
         raise
     except Exception:  # for example, a row that another version wrote

@@ -1,5 +1,5 @@
-"""Remembers the models' thinking, for clients that send a turn back without it: a prompt that is rendered with it, as
-it was generated, hits the prefix cache.
+"""Remembers models' thinking for clients that send a turn back without it. A prompt that is rendered with it, as it was
+generated, hits the prefix cache.
 
 In memory only. The workers of a model share it by messages, so that all render and count the same prompt. The least
 recently used texts are dropped first. An answer is identified by its content and that of all items before it, without
@@ -25,31 +25,31 @@ Item = Mapping[str, Any]
 Thought = tuple[str, str]
 """The digest of a history up to and including an answer, in hexadecimal, and the thinking before that answer."""
 
-_SAID = ("role", "name", "namespace", "arguments", "input", "output")
+_FIELDS = ("role", "name", "namespace", "arguments", "input", "output")
 
 
-class Said:
-    """Digest of what was said in a history, so that the history itself need not stay in memory until its answer."""
+class HistoryDigest:
+    """The digest of a history, so that the history itself need not stay in memory until its answer."""
 
     def __init__(self) -> None:
         self._digest = hashlib.sha256()
         self._thoughts = ""
 
     @classmethod
-    def of(cls, items: Iterable[Item]) -> "Said":
+    def of(cls, items: Iterable[Item]) -> "HistoryDigest":
         """The digest of these items."""
-        said = cls()
+        digest = cls()
         for item in items:
-            said.hear(item)
-        return said
+            digest.add(item)
+        return digest
 
-    def hear(self, item: Item) -> tuple[bytes, str] | None:
-        """Add the next item. For one of the assistant, returns the digest up to it and the thinking before it."""
+    def add(self, item: Item) -> tuple[bytes, str] | None:
+        """Add the next item. For an answer, returns the digest up to it and the thinking before it."""
         kind = item["type"]
         if kind == "reasoning":
             self._thoughts += content_text(item.get("content") or ())
             return None
-        content = {name: item[name] for name in _SAID if item.get(name)}
+        content = {name: item[name] for name in _FIELDS if item.get(name)}
         if "content" in item:
             content["content"] = content_text(item["content"])
         self._digest.update(orjson.dumps([kind, content], option=orjson.OPT_SORT_KEYS))
@@ -57,11 +57,11 @@ class Said:
         is_answer = kind in ("function_call", "custom_tool_call") or item.get("role") == "assistant"
         return (self._digest.digest(), thoughts) if is_answer else None
 
-    def copy(self) -> "Said":
+    def copy(self) -> "HistoryDigest":
         """An independent copy, to which other items can be added."""
-        said = Said()
-        said._digest, said._thoughts = self._digest.copy(), self._thoughts
-        return said
+        digest = HistoryDigest()
+        digest._digest, digest._thoughts = self._digest.copy(), self._thoughts
+        return digest
 
 
 class ReasoningEcho:
@@ -74,9 +74,9 @@ class ReasoningEcho:
         self._texts: OrderedDict[tuple[str, bytes], str] = OrderedDict()  # least recently used first
         self._scopes: Counter[str] = Counter()
 
-    def remember(self, scope: str, history: "Said", output: Sequence[Item]) -> list[Thought]:
+    def remember(self, scope: str, history: "HistoryDigest", output: Sequence[Item]) -> list[Thought]:
         """Add the thinking before each item of an answer to this history, and return it."""
-        answers = filter(None, map(history.copy().hear, output))
+        answers = filter(None, map(history.copy().add, output))
         thoughts = [(key.hex(), text) for key, text in answers if text]
         self.add(scope, thoughts)
         return thoughts
@@ -90,9 +90,9 @@ class ReasoningEcho:
         """The items, with reasoning items inserted before answers that came without them."""
         if not self._scopes[scope]:
             return list(items)
-        restored, done, said = [], 0, Said()
+        restored, done, digest = [], 0, HistoryDigest()
         for number, item in enumerate(items):
-            answer = said.hear(item)
+            answer = digest.add(item)
             text = self._find(scope, answer[0]) if answer is not None and not answer[1] else None
             if text is not None:
                 restored += [*items[done:number], _reasoning(text)]
@@ -137,7 +137,7 @@ def reasoning_echo() -> ReasoningEcho:
     return ReasoningEcho(settings.RESPONSES_REASONING_ECHO_MAX_BYTES)
 
 
-def remember_thinking(*, worker: str, model: str, scope: str, history: "Said", output: Sequence[Item]) -> None:
+def remember_thinking(*, worker: str, model: str, scope: str, history: "HistoryDigest", output: Sequence[Item]) -> None:
     """Remember the thinking of an answer, here and in all other workers of the model."""
     thoughts = reasoning_echo().remember(scope, history, output)
     for other, models in get_live_workers().workers:

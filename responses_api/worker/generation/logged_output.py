@@ -13,7 +13,7 @@ from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overlo
 from responses_api.interruptions import StopReason
 from responses_api.models import Checkpoint, EventBatch, Response
 from responses_api.protocol.objects import ResponseError, Usage
-from responses_api.services.jobs.end_job import cut_short, end_job, is_oversized, tell_readers
+from responses_api.services.jobs.end_job import cut_short, end_job, is_oversized, publish_job_events
 from responses_api.services.jobs.event_log import (
     LogCursor,
     all_batches,
@@ -98,7 +98,7 @@ class LoggedOutput:
             return None
         self._has_begun = True
         if new:
-            tell_readers(self._lease.public_id, first, new)
+            publish_job_events(self._lease.public_id, first, new)
         self._continuation = self._read_checkpoint()
         return self._continuation
 
@@ -135,7 +135,7 @@ class LoggedOutput:
         if not store_checkpoint(self._lease, checkpoint, self._log.batch(new) if new else None):
             self._stop.give(StopReason.LOST)
         elif new:
-            tell_readers(self._lease.public_id, first, new)
+            publish_job_events(self._lease.public_id, first, new)
 
     def _replay(self, answer: Answer, events: list[EncodedEvent]) -> None:
         """Feed the persisted chunks again. Raises :class:`CannotContinue` when the events differ from the persisted
@@ -166,7 +166,7 @@ class LoggedOutput:
         try:
             events = encoded(answer.feed(new))
         except Exception:  # raised again, but the log must have no gap
-            self._give_up(StopReason.FAULT)
+            self._give_up(StopReason.ERROR)
             raise
         if not self._is_resumed:
             self._stopwatch.note(answer)
@@ -213,7 +213,7 @@ class LoggedOutput:
             return
         if last:
             end.remember_thinking()
-            tell_readers(self._lease.public_id, self._next_event, last, last=True)
+            publish_job_events(self._lease.public_id, self._next_event, last, last=True)
 
     def _store(self, end: AnswerEnd, finish: Finish, error: str) -> list[EncodedEvent]:
         """Store the end with the last events, and return these; none without the lease."""

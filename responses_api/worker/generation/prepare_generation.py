@@ -22,7 +22,7 @@ from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactReque
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling
 from responses_api.services.prompts.blobs import Take, seal_compaction
-from responses_api.services.prompts.reasoning_echo import Said, echo_scope
+from responses_api.services.prompts.reasoning_echo import HistoryDigest, echo_scope
 from responses_api.services.prompts.render_prompt import history_and_sent, render_prompt
 from responses_api.services.prompts.renderer import Renderer
 from responses_api.streaming.token_counts import TokenCounts
@@ -56,7 +56,7 @@ class Prepared:
     """The tokens of the compaction."""
     request: CreateResponse | None = None
     """``None`` for `/responses/compact`."""
-    history: Said | None = None
+    history: HistoryDigest | None = None
     """The texts before the answer; ``None`` if no thinking is remembered."""
     scope: str = ""
     """The scope in which its thinking is remembered."""
@@ -243,7 +243,7 @@ def _with_prompt(
         spent=spent or TokenCounts(),
         request=request,
         parser=form.parser,
-        history=Said.of(items) if job.tokenizer.dialect.thinks else None,
+        history=HistoryDigest.of(items) if job.tokenizer.dialect.thinks else None,
         scope=job.scope,
     )
 

@@ -88,7 +88,7 @@ class Pump:
             finish = run.feed(batch)
         except Exception:  # one response must not stop the others
             log.exception("worker.feed_failed", response=run.lease.public_id)
-            run.stop(StopReason.FAULT)
+            run.stop(StopReason.ERROR)
             finish = "error" if batch[-1].finish is not None else None
         if finish is not None:
             is_preempted = self._table.close_sequence(sequence_id)

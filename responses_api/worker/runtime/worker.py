@@ -9,7 +9,7 @@ from django.db import Error as DatabaseError
 from responses_api.database.threads import with_fresh_connection
 from responses_api.ids import new_id
 from responses_api.interruptions import StopReason
-from responses_api.services.jobs.end_job import tell_readers
+from responses_api.services.jobs.end_job import publish_job_events
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.processes.announce_process import forget_process
 from responses_api.streaming import EncodedEvent
@@ -130,7 +130,7 @@ class GenerationWorker:
         self._claimer.slot_freed()
 
     def _publish(self, lease: Lease, first: int, events: list[EncodedEvent]) -> None:
-        tell_readers(lease.public_id, first, events)
+        publish_job_events(lease.public_id, first, events)
 
     def _lose(self, lease: Lease) -> None:
         run = self.table.of_row(lease.response)

@@ -18,7 +18,7 @@ from responses_api.bus.messages import (
     TokensCounted,
 )
 from responses_api.interruptions import StopReason
-from responses_api.services.prompts.reasoning_echo import Said, reasoning_echo
+from responses_api.services.prompts.reasoning_echo import HistoryDigest, reasoning_echo
 from responses_api.worker.runtime.counting import Counter
 from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.listener import Listener
@@ -103,7 +103,7 @@ def test_owners_that_are_gone_are_forgotten(place: Place) -> None:
     """By the engines, and by what was remembered of their thinking; others' stays."""
     echo = reasoning_echo()
     items = [{"type": "message", "role": "assistant", "content": "hello"}]
-    thought = echo.remember("elsewhere/m", Said(), [_reasoning("hm"), *items])
+    thought = echo.remember("elsewhere/m", HistoryDigest(), [_reasoning("hm"), *items])
     echo.forget("elsewhere")
     place.tell(*(RememberThoughts(scope=f"{scope}/m", thoughts=tuple(thought)) for scope in ("key-2", "key-3")))
     place.tell(ForgetScopes(scopes=("project-1", "key-2")))

@@ -114,7 +114,7 @@ def test_a_run_that_can_not_be_fed_is_stopped_and_others_go_on(place: Place) -> 
     place.pump.start()
     place.chunks.put([chunk(bad, "a"), chunk(good, "b")])
     wait_until(lambda: good.fed and place.scheduler.cancelled == [bad])
-    assert bad.stop_reason is StopReason.FAULT
+    assert bad.stop_reason is StopReason.ERROR
     place.chunks.put([chunk(bad, finish="cancelled")])
     wait_until(lambda: place.finisher.ends == [(bad, "error", "", False)])
 
