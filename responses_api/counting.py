@@ -48,18 +48,20 @@ DURATION = Family(
     (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0),
 )
 JOBS_RECOVERED = Family(
-    "mlx_responses_jobs_recovered_total", "Background jobs taken from lost workers, for others to go on with."
+    "mlx_responses_jobs_recovered_total", "Background jobs released from lost workers, for others to resume."
 )
-STORE_HITS = Family("mlx_responses_store_hits_total", "Stored responses asked for, or continued, and found.")
-STORE_MISSES = Family("mlx_responses_store_misses_total", "Responses asked for, or continued, and not found.")
+STORE_HITS = Family("mlx_responses_store_hits_total", "Stored responses that were retrieved or continued.")
+STORE_MISSES = Family(
+    "mlx_responses_store_misses_total", "Responses that were to be retrieved or continued, and were not found."
+)
 STORE_WRITES = Family("mlx_responses_store_writes_total", "Responses stored.")
 STORE_EVICTIONS = Family("mlx_responses_store_evictions_total", "Stored responses removed to make room.")
-STORE_EXPIRIES = Family("mlx_responses_store_expiries_total", "Stored responses removed at the end of their time.")
+STORE_EXPIRIES = Family("mlx_responses_store_expiries_total", "Expired stored responses removed.")
 CONVERSATION_EVICTIONS = Family("mlx_responses_conversation_evictions_total", "Conversations removed to make room.")
-CONVERSATION_EXPIRIES = Family(
-    "mlx_responses_conversation_expiries_total", "Conversations removed at the end of their time."
+CONVERSATION_EXPIRIES = Family("mlx_responses_conversation_expiries_total", "Expired conversations removed.")
+STORE_REFUSALS = Family(
+    "mlx_responses_store_refusals_total", "Responses that were not stored, or not started, because of a limit."
 )
-STORE_REFUSALS = Family("mlx_responses_store_refusals_total", "Responses not stored, or not begun, for want of room.")
 
 FAMILIES = (
     REQUESTS,

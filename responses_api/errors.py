@@ -41,7 +41,7 @@ from typing_extensions import TypedDict
 
 
 class ErrorBody(TypedDict):
-    """What is wrong and how to mend it."""
+    """The error and its remedy."""
 
     message: str
     type: str

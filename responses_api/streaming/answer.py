@@ -63,7 +63,7 @@ class Answer:
         return self._builder.finish(outcome, error=error, usage=usage, completed_at=completed_at)
 
     def fail_instead(self, message: str, *, usage: Usage | None) -> list[Event]:
-        """Replace the end that `end` has given by a failure whose object has no output."""
+        """Replace the events of `end` by a failure whose object has no output."""
         return self._builder.fail_instead({"code": "server_error", "message": message}, usage=usage)
 
     def snapshot(self) -> Mapping[str, Any]:
@@ -82,5 +82,5 @@ class Answer:
 
     @property
     def is_cut_in_call(self) -> bool:
-        """Whether a call was opened and not completed."""
+        """Whether a call was opened but not completed."""
         return self._writer is not None and self._writer.is_cut_in_call

@@ -30,7 +30,7 @@ class AnswerWriter:
         self.reasoning_tokens = 0
         """Tokens of thinking so far, its markers included."""
         self.is_cut_in_call = False
-        """A call was opened and not completed."""
+        """Whether a call was opened but not completed."""
 
     def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
         """The events of the next chunks."""

@@ -33,15 +33,15 @@ from responses_api.streaming.json_copy import json_copy
 
 CANCELLED: Mapping[str, str] = {"code": "response_cancelled", "message": "The response was cancelled."}
 ANSWERS = ("message", "function_call", "custom_tool_call")
-"""The types of items that are an answer, whole or cut."""
+"""The types of items that are an answer, complete or cut off."""
 
 
 class ResponseBuilder:
     """Builds the stream of one response.
 
     `base` is the Response object before anything was generated. With `queued`, the stream is a job's and begins in the
-    queue. `answers` is false for a compaction alone, which has no answer. `seal` makes the `encrypted_content` of a
-    reasoning text, for a caller that asked for it. `output` has items that were published before.
+    queue. `answers` is false if there is only a compaction and no answer. `seal` makes the `encrypted_content` of a
+    reasoning text, if the caller has asked for it. `output` has items that were published before.
     """
 
     def __init__(
@@ -181,7 +181,7 @@ class ResponseBuilder:
         return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
 
     def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
-        """Replace the end that `finish` has given: it couldn't be stored, and is not published.
+        """Replace the events of `finish`, which couldn't be stored and are not published.
 
         An item that was open ends as cut. The output is empty, since none of it is stored.
         """

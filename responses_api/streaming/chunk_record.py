@@ -1,4 +1,4 @@
-"""Chunks of an engine as text, which is stored beside a job's events: replayed, they give the same events. Pure."""
+"""An engine's chunks as text, stored with a job's events: when replayed, they give the same events. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import orjson
 from inference.types import Chunk, TokenLogprob
 
 RECORD_VERSION = 1
-"""Version of all between chunks and events (dialect parsers, stream builder). A job resumes only under the same."""
+"""The version of the code between chunks and events (parsers, builder). A job is resumed only by the same version."""
 
 
 def encode_chunks(chunks: Sequence[Chunk]) -> str:

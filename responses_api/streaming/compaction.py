@@ -23,14 +23,14 @@ class CompactionBuilder:
     def finish(
         self, outcome: Outcome, *, usage: Usage | None, error: ResponseError, completed_at: int | None = None
     ) -> list[Event]:
-        """The only event: the answer, or the reason why there is none."""
+        """The only event: the answer or an error."""
         self._status = outcome
         if outcome == "completed":
             return [_event("response.compacted", {**self._answer, "usage": usage})]
         return [_event("response.failed", {"status": "failed", "error": dict(error)})]
 
     def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
-        """The reason why there is no answer, after one was to be sent."""
+        """The error event, in place of an answer that couldn't be sent."""
         return self.finish("failed", usage=usage, error=error)
 
     def snapshot(self) -> dict[str, Any]:

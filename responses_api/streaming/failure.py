@@ -1,4 +1,4 @@
-"""The end of a stream whose worker is gone, made by its reader from the events that it has received. Pure."""
+"""The end of a stream whose worker is lost, made by its reader from the received events. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JOINED_BYTES = 1 << 18
 
 
 def joined(deltas: Sequence[Event]) -> Event:
-    """One delta that says what these, of one item, say."""
+    """One delta with the text of these deltas of one item."""
     whole = {**deltas[0], "delta": "".join(event["delta"] for event in deltas)}
     if "logprobs" in whole:
         whole["logprobs"] = [entry for event in deltas for entry in event["logprobs"]]
@@ -63,7 +63,7 @@ class SeenStream:
     """The part of a stream that is needed to end it: the finished items, and the events of the open one.
 
     Few streams need it, so events are stored as text and decoded at the end only. The deltas of a long item are joined
-    now and then: as events they take ten times the memory of what they say.
+    now and then: as events they take ten times the memory of their text.
     """
 
     def __init__(self) -> None:
@@ -71,9 +71,9 @@ class SeenStream:
         self._created = ""
         self._done: list[str] = []
         self._open: list[str] = []
-        """The events of the open item: its beginning, joined deltas, and the latest deltas as they came."""
+        """The events of the open item: its first events, joined deltas, and the latest deltas as received."""
         self._latest = 0
-        """How many of these are deltas as they came."""
+        """How many of these are deltas as received."""
         self._latest_size = 0
 
     @property
@@ -107,7 +107,7 @@ class SeenStream:
             self._latest, self._latest_size = 0, 0
 
     def failure(self, message: str) -> list[Event]:
-        """The events that close the open item, as a cut one, and end the stream."""
+        """The events that close the open item as incomplete and end the stream."""
         output = [orjson.loads(text)["item"] for text in self._done]
         builder = ResponseBuilder(orjson.loads(self._created)["response"], output=output)
         builder.start()

@@ -1,4 +1,4 @@
-"""Assigns tokens' log-probabilities to a message's text: markup and the white space beside it have none. Pure."""
+"""Assigns tokens' log-probabilities to a message's text; markup and the white space next to it have none. Pure."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Restores a stream builder from the events of its stream, so that the stream can be ended. Pure.
 
-Whoever ends a stream whose worker is gone has neither its model nor its tokens, only the events that were published.
+A process that ends a stream whose worker is lost has neither its model nor its tokens, only the published events.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def replayed_builder(
 
 
 def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
-    """Repeat on a started builder the calls that made these events; returns the events that it makes now."""
+    """Repeat the calls that made these events on a started builder; returns the events that it makes now."""
     repeated: list[Event] = []
     phase: Phase | None = None
     tokens: tuple[int, int] | None = None

@@ -48,7 +48,7 @@ CallId = Annotated[str, Field(min_length=1)]
 class Item(WireModel):
     """An item of the input. `wire` is the item as `input_items` lists it, without its id.
 
-    Other providers make ids of any length, for their own use: one that is too long to be kept counts as absent.
+    Other providers make ids of any length, for their own use: one that is too long to be stored counts as absent.
     """
 
     listed_nulls: ClassVar[tuple[str, ...]] = ()  # fields that a listed item has even when they are null

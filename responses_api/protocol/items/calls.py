@@ -1,4 +1,4 @@
-"""Items that agents replay: calls of tools that the client runs, their outputs, and the model's reasoning."""
+"""Items that agents send back: calls of client tools, their outputs, and the model's reasoning."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class _CallOutput(Item):
 
 
 class FunctionCall(_Call):
-    """The arguments are kept as the text they were generated as, whether that is JSON or a cut piece of it."""
+    """The arguments remain the generated text, even if it is incomplete JSON."""
 
     type: Literal["function_call"]
     arguments: str
@@ -63,7 +63,7 @@ class CustomToolCallOutput(_CallOutput):
 
 
 class ReasoningItem(Item):
-    """May be empty, and may have nothing but `encrypted_content`."""
+    """May be empty, and may have only `encrypted_content`."""
 
     type: Literal["reasoning"]
     summary: Annotated[tuple[SummaryText, ...], Field(strict=False, fail_fast=True)] = ()
@@ -73,7 +73,7 @@ class ReasoningItem(Item):
 
 
 class CompactionItem(Item):
-    """What became of a history that was compacted. The blob is opaque here."""
+    """A compacted history. The blob is opaque here."""
 
     type: Literal["compaction"]
     encrypted_content: str
@@ -81,13 +81,13 @@ class CompactionItem(Item):
 
 
 class CompactionTrigger(Item):
-    """The last item of an input: the history is to be compacted. It is an order and no part of the history."""
+    """The last item of an input: asks for a compaction. It is not part of the history."""
 
     type: Literal["compaction_trigger"]
 
 
 class ItemReference(Item):
-    """Stands for a stored item. The service that knows what is stored puts it in place."""
+    """Refers to a stored item, which a service puts in its place."""
 
     type: Literal["item_reference"] = "item_reference"
     id: ClientId

@@ -1,4 +1,4 @@
-"""The parts of a message's content: `input_text` for people, `output_text` and `refusal` for the assistant."""
+"""The parts of a message's content: `input_text` from people, `output_text` and `refusal` from the assistant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Bytes = Annotated[tuple[Annotated[int, Field(ge=0, le=255)], ...], Field(strict=
 
 
 class PromptCacheBreakpoint(WireModel):
-    """A hint to caches elsewhere: validated and ignored, for the prefix cache here needs none."""
+    """A hint for other caches: validated and ignored, since the prefix cache here needs none."""
 
     mode: Literal["explicit"]
     ttl: Literal["30m", "12h"] | None = None

@@ -27,9 +27,9 @@ class HasInput(Protocol):
 def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = None) -> list[dict[str, Any]]:
     """The request's own input as `input_items` lists it, oldest first.
 
-    An id that the client gave is kept; its second use within the request is not. Items without an id get one from
+    The client's ids are kept, except for a second use of an id within the request. Items without an id get one from
     `new_id`; without `new_id` they stay without. References stay as they are, `{"type": "item_reference", "id": …}`; a
-    compaction trigger is no item.
+    compaction trigger is not an item.
     """
     items = (InputMessage(role="user", content=request.input),) if isinstance(request.input, str) else request.input
     taken: set[str] = set()
@@ -72,7 +72,7 @@ def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) ->
 
 
 def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:
-    """The items that a chat template is filled from, oldest first.
+    """The items for a chat template, oldest first.
 
     Instructions come first, as the system's; a summary is the system's, too. The items of hosted tools are left out.
     References are resolved and compaction items expanded before.

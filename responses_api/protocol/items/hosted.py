@@ -1,4 +1,4 @@
-"""Items of tools that another server ran, or that work on a machine: stored, listed, and not shown to the model.
+"""Items of tools that another server ran, or that use a machine: stored and listed, but not shown to the model.
 
 Their own fields are checked, so that OpenAI's SDK can read them when they are listed; nested values are stored
 unchanged.

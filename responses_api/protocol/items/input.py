@@ -1,4 +1,4 @@
-"""The items that `input` is made of: a union tagged by `type` (a message may leave it out) and a message's role."""
+"""The items of `input`: a union tagged by `type`, which a message may omit, and by a message's role."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class _Message(Item):
 
 
 class InputMessage(_Message):
-    """What a user, the system or the developer says."""
+    """A message of the user, the system or the developer."""
 
     role: Annotated[Literal["user", "system", "developer"], BeforeValidator(_check_role)]
     content: Annotated[Text | InputParts | OtherContent, content_shape]
@@ -79,7 +79,7 @@ class InputMessage(_Message):
 
 
 class AssistantMessage(_Message):
-    """What the assistant said in an earlier turn."""
+    """A message of the assistant from an earlier turn."""
 
     role: Literal["assistant"]
     content: Annotated[Text | OutputParts | OtherContent, content_shape]
@@ -113,7 +113,7 @@ def _refuse_item(value: object) -> Never:
             "unsupported_parameter", f"has the type '{kind}', which this server does not support yet; remove it"
         )
     advice = closest(kind, ("message", *OWN_TYPES, *HOSTED_TYPES, *LATER_TYPES)) or "; send 'message'"
-    raise refusal("invalid_value", f"has the type {describe(kind)}, which is no input item{advice}")
+    raise refusal("invalid_value", f"has the type {describe(kind)}, which is not an input item{advice}")
 
 
 InputItem = Annotated[

@@ -26,8 +26,8 @@ def references(items: WireItems) -> list[tuple[int, str]]:
 def check_tool_pairs(history: WireItems, items: WireItems) -> None:
     """Check that every output has its call and every call its output, by `call_id`, in any order, over all items.
 
-    Raises InvalidValue (400, `param: "input"`) that names the first call for which this isn't so. References are
-    resolved before. A call that was cut (status `incomplete`) needs no output, since nobody could run it.
+    Raises InvalidValue (400, `param: "input"`) that names the first call without its pair. References must have been
+    resolved. A call that was cut off (status `incomplete`) needs no output, since nobody could run it.
     """
     calls: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     outputs: Counter[tuple[str, str]] = Counter()

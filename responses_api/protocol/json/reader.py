@@ -2,7 +2,7 @@
 
 A parser in C blocks the interpreter until it is done, and its objects take many times the bytes of the text. Here a
 text is scanned in windows and parsed by orjson in runs of whole elements, each of a few milliseconds. Values are
-counted before they are made. The result is what `orjson.loads` returns for the whole text.
+counted before they are created. The result is what `orjson.loads` returns for the whole text.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLOSED_BY: Final = {b"[": b"]", b"{": b"}"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingLimits:
-    """Limits on what multiplies in memory, and the size of the steps."""
+    """Limits on values that multiply in memory, and the sizes of the steps."""
 
     max_values: int
     """Commas and opening brackets, each counted as one value: an empty array or object counts as two."""
@@ -105,7 +105,7 @@ class _Frame:
         self.key = ""
         """Name of the element that is being read by itself."""
         self.whole = False
-        """Whether the current element has been read: only white space may follow it."""
+        """Whether the current element has been read, so that only white space may follow."""
 
 
 class _Reader:

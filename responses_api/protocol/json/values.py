@@ -1,4 +1,4 @@
-"""Checks that every JSON value passes first, and the spelling of a place within one.
+"""Checks for all JSON values, and the notation of a place within a value.
 
 A value that passes can be stored in PostgreSQL, written back as JSON and walked recursively: no NUL characters, no
 unpaired surrogates, no integers beyond 64 bits, no infinities, at most 100 levels of nesting.

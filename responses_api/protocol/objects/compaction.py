@@ -24,7 +24,7 @@ class UncountedHistory(TypedDict):
 
 
 class CompactedHistory(UncountedHistory):
-    """A compacted history: kept and retained items, and last the compaction item."""
+    """A compacted history: instructions and retained items, then the compaction item."""
 
     usage: Usage
 

@@ -20,7 +20,7 @@ class Conversation(TypedDict):
 
 
 class DeletedConversation(TypedDict):
-    """What was deleted."""
+    """A deleted conversation."""
 
     id: str
     object: Literal["conversation.deleted"]
@@ -33,5 +33,5 @@ def conversation_object(id: str, *, created_at: int, metadata: Mapping[str, str]
 
 
 def deleted_conversation(conversation_id: str) -> DeletedConversation:
-    """The answer to DELETE."""
+    """The answer to the deletion of a conversation."""
     return {"id": conversation_id, "object": "conversation.deleted", "deleted": True}

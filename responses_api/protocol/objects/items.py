@@ -1,4 +1,4 @@
-"""Items as the server answers with them: of any type, and those that it generates itself."""
+"""Items in answers: of any type, and those that the server generates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GeneratedStatus = Literal["in_progress", "completed", "incomplete"]
 
 @with_config(extra="allow")
 class Item(TypedDict):
-    """A message, a call, reasoning: what a turn is made of."""
+    """An item of a turn, such as a message, a call or reasoning."""
 
     id: str
     type: str
@@ -33,7 +33,7 @@ class TokenLogprob(TypedDict):
 
 
 class Logprob(TokenLogprob):
-    """The log-probability of a generated token, and those of the likeliest in its place."""
+    """The log-probability of a generated token, and those of the likeliest tokens at its position."""
 
     top_logprobs: list[TokenLogprob]
 
@@ -55,7 +55,7 @@ class ReasoningText(TypedDict):
 
 
 class GeneratedMessage(Item):
-    """What the assistant says."""
+    """A message of the assistant."""
 
     status: GeneratedStatus
     role: Literal["assistant"]
@@ -64,7 +64,7 @@ class GeneratedMessage(Item):
 
 
 class GeneratedReasoning(Item):
-    """What the model thinks. No summary is invented."""
+    """The model's reasoning. There is never a summary."""
 
     status: GeneratedStatus
     summary: Sequence[object]
@@ -73,7 +73,7 @@ class GeneratedReasoning(Item):
 
 
 class GeneratedCall(Item):
-    """A call of a tool that the client runs, without what the tool is given."""
+    """A call of a tool that the client runs, without its arguments or input."""
 
     status: GeneratedStatus
     call_id: str
@@ -94,6 +94,6 @@ class GeneratedCustomCall(GeneratedCall):
 
 
 class GeneratedCompaction(Item):
-    """Stands for a history that was compacted."""
+    """Replaces a compacted history."""
 
     encrypted_content: str

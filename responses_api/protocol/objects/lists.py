@@ -21,7 +21,7 @@ class ItemList(TypedDict):
 
 
 def item_list(items: Sequence[dict[str, Any]], *, has_more: bool) -> ItemList:
-    """One page, in the order asked for. The ids of an empty page are null."""
+    """One page, in the requested order. The ids of an empty page are null."""
     return {
         "object": "list",
         "data": list(items),

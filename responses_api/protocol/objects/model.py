@@ -20,7 +20,7 @@ class Model(TypedDict):
 
 
 class ModelList(TypedDict):
-    """All models that are served."""
+    """All served models."""
 
     object: Literal["list"]
     data: list[Model]
@@ -32,5 +32,5 @@ def model_object(name: str, *, created: int, owned_by: str) -> Model:
 
 
 def model_list(models: Sequence[Model]) -> ModelList:
-    """The whole catalogue: this list has no pages."""
+    """The whole catalogue; it has no pages."""
     return {"object": "list", "data": list(models)}

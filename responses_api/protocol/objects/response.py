@@ -1,6 +1,6 @@
-"""The Response object, with every field that OpenAI's SDK types and Open Responses requires.
+"""The Response object, with every field in the types of OpenAI's SDK or required by Open Responses.
 
-Effective values are echoed, not what was sent: a default shows as the value that was used.
+It has the effective values, not those of the request: a default appears as the value that was used.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from responses_api.protocol.requests.parameters import Truncation
 from responses_api.protocol.tools.choice import choice_wire
 
 ErrorCode = Literal["server_error", "rate_limit_exceeded", "invalid_prompt"]
-"""Those of OpenAI's codes that apply here."""
+"""The codes of OpenAI's API that this server uses."""
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 
 
 class ResponseError(TypedDict):
-    """Why it failed."""
+    """Why a response failed."""
 
     code: ErrorCode
     message: str
 
 
 class IncompleteDetails(TypedDict):
-    """Why it is incomplete."""
+    """Why a response is incomplete."""
 
     reason: str
 
 
 class ConversationReference(TypedDict):
-    """The conversation that it is a turn of."""
+    """The conversation to which a response belongs."""
 
     id: str
 
 
 class Response(TypedDict):
-    """A response, with every field, null where there is nothing."""
+    """A response. All fields are present; those without a value are null."""
 
     id: str
     object: Literal["response"]
@@ -88,7 +88,7 @@ class Response(TypedDict):
 
 
 class DeletedResponse(TypedDict):
-    """What was deleted."""
+    """A deleted response."""
 
     id: str
     object: Literal["response"]
@@ -108,8 +108,8 @@ def initial_response(
 ) -> Response:
     """The object before anything was generated: usage null, output empty.
 
-    `created_at` is in whole seconds. `model`, `temperature`, `top_p` and `store` are the values in force, after the
-    server's defaults.
+    `created_at` is in whole seconds. `model`, `temperature`, `top_p` and `store` are the effective values, with the
+    server's defaults applied.
     """
     return {
         "id": id,
@@ -159,5 +159,5 @@ def initial_response(
 
 
 def deleted_response(response_id: str) -> DeletedResponse:
-    """The answer to DELETE."""
+    """The answer to the deletion of a response."""
     return {"id": response_id, "object": "response", "deleted": True}

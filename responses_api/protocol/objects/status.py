@@ -1,4 +1,4 @@
-"""How the server does: `/status`, `/healthz` and `/readyz`."""
+"""The server's state: `/status`, `/healthz` and `/readyz`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Health(TypedDict):
 
 
 class BackgroundFigures(TypedDict):
-    """Background jobs, which the figures above include."""
+    """Background jobs, which are also counted in `running` and `waiting`."""
 
     running: Count
     waiting: Count
@@ -63,7 +63,7 @@ class StoreFigures(TypedDict):
 
 
 class ServerStatus(TypedDict):
-    """What runs and waits, and what is stored."""
+    """Figures of running, waiting and stored responses."""
 
     object: Literal["server.status"]
     version: str

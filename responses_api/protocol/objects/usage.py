@@ -10,14 +10,14 @@ from responses_api.protocol.objects.fields import Count
 
 
 class InputTokensDetails(TypedDict):
-    """Of these."""
+    """Parts of the input tokens."""
 
     cached_tokens: Count
     cache_write_tokens: Count
 
 
 class OutputTokensDetails(TypedDict):
-    """Of these."""
+    """Parts of the output tokens."""
 
     reasoning_tokens: Count
 
@@ -33,7 +33,7 @@ class Usage(TypedDict):
 
 
 class InputTokens(TypedDict):
-    """How many tokens the rendered input has."""
+    """The number of tokens in the rendered input."""
 
     object: Literal["response.input_tokens"]
     input_tokens: Count
@@ -47,7 +47,7 @@ def usage(
     cache_write_tokens: int,
     reasoning_tokens: int = 0,
 ) -> Usage:
-    """Token counts in wire form. All are counted, never assumed."""
+    """Token counts in wire form. All are counted, none is estimated."""
     return {
         "input_tokens": input_tokens,
         "input_tokens_details": {"cached_tokens": cached_tokens, "cache_write_tokens": cache_write_tokens},

@@ -78,14 +78,14 @@ ConversationId = Annotated[
 
 
 class CreateConversation(WireModel):
-    """The body of `POST /conversations`; all of it may be left out."""
+    """The body of `POST /conversations`; every field is optional."""
 
     items: Items = ()
     metadata: Metadata = Field(default_factory=dict)
 
 
 class UpdateConversation(WireModel):
-    """The body of `POST /conversations/{id}`: what it replaces. Null empties the metadata, as in OpenAI's types."""
+    """The body of `POST /conversations/{id}`: the new metadata; null empties it, as in OpenAI's types."""
 
     metadata: Metadata
 
@@ -114,5 +114,5 @@ def parse_create_items(payload: object) -> CreateItems:
 
 
 def added_items(items: Iterable[InputItem]) -> list[dict[str, Any]]:
-    """The items in wire form, oldest first; `id` is there where the client gave one."""
+    """The items in wire form, oldest first; with `id` if the client gave one."""
     return [item.wire() if item.id is None else {"id": item.id, **item.wire()} for item in items]

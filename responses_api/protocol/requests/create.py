@@ -45,7 +45,7 @@ Input = Annotated[
 
 
 class CreateResponse(WireModel):
-    """A request for a response. None means that the client left the choice to the server."""
+    """A request for a response. None means that the server chooses."""
 
     moved_fields: ClassVar[Mapping[str, str]] = {
         "messages": "input",
@@ -87,7 +87,7 @@ class CreateResponse(WireModel):
     stop: s.Stop = ()
     top_k: s.TopK = 0
 
-    # tools, reasoning, and what comes beside the text
+    # tools, reasoning, and output in addition to the text
     include: p.Include = ()
     reasoning: p.Reasoning = p.Reasoning()
     tool_choice: ToolChoice = "auto"
@@ -145,7 +145,7 @@ class CreateResponse(WireModel):
 
     @cached_property
     def declared_tools(self) -> tuple[DeclaredTool, ...]:
-        """The functions and custom tools, as they were declared."""
+        """The declared functions and custom tools."""
         return declared_tools(self.tools)
 
     @cached_property
@@ -169,7 +169,7 @@ class CreateResponse(WireModel):
 
     @property
     def must_call(self) -> bool:
-        """Whether the answer is to be a call."""
+        """Whether the answer must be a call."""
         return is_forced(self.tool_choice)
 
     @property

@@ -1,7 +1,7 @@
-"""The settings of a request besides model, input and sampling: echoed ones and unsupported ones.
+"""The parameters of a request besides model, input and sampling: echoed ones and unsupported ones.
 
-A parameter that asks for something beyond this server is refused by its name; a value that asks for nothing (null, an
-empty list, the default) is accepted and shows in the response as the effective value. Nothing is silently ignored.
+A parameter that asks for something unsupported is refused by its name; a value that asks for nothing (null, an empty
+list, the default) is accepted, and the response shows the effective value. Nothing is silently ignored.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _check_mode(value: str) -> str:
 
 
 def _check_includable(value: str) -> str:
-    """A known `include` value that can't apply here is accepted."""
+    """A known `include` value that doesn't apply here is accepted."""
     if value not in INCLUDABLE:
         known = "; known are " + ", ".join(INCLUDABLE)
         raise refusal(
@@ -95,7 +95,7 @@ class TextConfig(WireModel):
 
 
 class PromptCacheOptions(WireModel):
-    """Hints for caches elsewhere: echoed, for the prefix cache here needs none. Warming alone can't be asked for."""
+    """Hints for other caches: echoed, since the prefix cache here needs none. `prewarm` is refused."""
 
     mode: Literal["implicit", "explicit"] = "implicit"
     ttl: Literal["30m", "12h"] = "30m"
@@ -107,7 +107,7 @@ class PromptCacheOptions(WireModel):
 
 
 class Reasoning(WireModel):
-    """How much to think, and which thoughts of earlier turns are shown. No summary is ever invented."""
+    """The reasoning effort, and which reasoning of earlier turns is shown. There is never a summary."""
 
     effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
     context: Literal["auto", "current_turn", "all_turns"] | None = None
@@ -116,7 +116,7 @@ class Reasoning(WireModel):
     generate_summary: Literal["auto", "concise", "detailed"] | None = None
 
     def wire(self) -> dict[str, Any]:
-        """As it is echoed; what OpenAI's older models don't know is there only if it was sent."""
+        """The echoed form; fields that OpenAI's older types lack are included only if they were sent."""
         echo: dict[str, Any] = {"effort": self.effort, "summary": self.summary or self.generate_summary}
         newer = {"context": self.context, "mode": self.mode}
         return echo | {name: value for name, value in newer.items() if value is not None}

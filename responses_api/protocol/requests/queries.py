@@ -43,7 +43,7 @@ Flag = Annotated[bool, BeforeValidator(_check_flag)]
 
 
 class ListQuery(WireModel):
-    """Which page of a list: newest first unless asked otherwise."""
+    """The page of a list; by default, the newest come first."""
 
     order: Literal["asc", "desc"] = "desc"
     limit: Annotated[int, BeforeValidator(_check_limit), Allows(minimum=1, maximum=MAX_LIMIT)] = 20
@@ -62,13 +62,13 @@ class RetrieveQuery(WireModel):
     @model_validator(mode="after")
     def _has_stream(self) -> Self:
         if self.starting_after is not None and not self.stream:
-            reason = "says where a stream goes on; send `stream=true` with it, or leave it out"
+            reason = "says where a stream resumes; send `stream=true` with it, or leave it out"
             raise refusal("invalid_value", reason, field="starting_after")
         return self
 
 
 class ItemQuery(WireModel):
-    """The arguments of the routes that answer with items but don't page."""
+    """The arguments of routes that answer with items but without pages."""
 
     include: Include = ()
 

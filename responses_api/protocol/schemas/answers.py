@@ -1,6 +1,6 @@
-"""Validation of a whole structured answer: the last check, of what the decoder should have enforced.
+"""Validates a whole structured answer: the final check of what the decoder should have enforced.
 
-Bounded by the answer's values and levels, and by time. Nothing is fetched. Patterns are not run again: Python's would
+Limited in the answer's values and levels, and in time. Nothing is fetched. Patterns are not run again: Python's would
 backtrack, and the decoder has already enforced them in linear time.
 """
 
@@ -34,7 +34,7 @@ class ValidationLimits:
 def answer_error(text: str, schema: dict[str, Any], *, limits: ValidationLimits) -> str:
     """Why the text is not JSON that satisfies the schema, without quoting it, for the log; empty when it is."""
     _validator_class()  # imports before the clock starts
-    # In this thread's CPU time: a good answer must not fail because the machine is busy.
+    # In this thread's CPU time: a valid answer must not fail because the machine is busy.
     deadline = time.thread_time() + limits.seconds
     try:
         value = json.loads(text, parse_int=_integer)

@@ -128,7 +128,7 @@ _WITH: Final = {
 
 
 def _dropped(node: dict[str, Any], place: Path) -> Any:
-    """A copy of a schema without what is at this place."""
+    """A copy of a schema without the value at this place."""
     if not place:
         return {}
     keyword, rest = str(place[0]), place[1:]

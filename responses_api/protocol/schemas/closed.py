@@ -1,4 +1,4 @@
-"""Limits objects to the properties that their schema names: a small model would otherwise make up more without end."""
+"""Limits objects to the properties that their schema names: a small model would otherwise invent more without end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ABOUT_OTHERS = frozenset(
 def closed(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with `additionalProperties: false` wherever it names properties and doesn't mention others.
 
-    It allows a subset of the same values, which is not empty unless theirs was: a schema with `allOf` stays as it is.
+    It allows a subset of the same values, and at least one if the schema does: a schema with `allOf` is unchanged.
     """
     if any("allOf" in node for _, node in all_nodes(schema, ()) if isinstance(node, dict)):
         return schema

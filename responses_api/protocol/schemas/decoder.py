@@ -13,7 +13,7 @@ from responses_api.protocol.schemas.references import Places
 
 
 def enforceable(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema as the decoder takes it: it allows no other values, and no properties that the schema doesn't name.
+    """The schema in the decoder's form: it allows no other values, and no properties that the schema doesn't name.
 
     Annotations are left out, and so are options of the decoder that a caller may have put among them.
     """
@@ -46,7 +46,7 @@ def rewritten(node: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> 
 
 
 def _simpler(node: dict[str, Any], places: Places) -> dict[str, Any]:
-    """A node with `anyOf` for a `oneOf` whose values can't overlap, safe patterns, and canonical references."""
+    """A node with `anyOf` instead of a `oneOf` whose values can't overlap, safe patterns, and canonical references."""
     node = {keyword: value for keyword, value in node.items() if keyword in ENFORCED}
     if "pattern" in node:
         node["pattern"] = for_json_strings(node["pattern"])

@@ -1,4 +1,4 @@
-"""Keywords of JSON Schema (Draft 2020-12): those that are known, those that are enforced, and the forms of values."""
+"""Keywords of JSON Schema (Draft 2020-12): the known ones, the enforced ones, and the form of their values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ UNENFORCEABLE: Final = (
 )  # fmt: skip
 """Keywords that restrict a value and that no decoder here can follow."""
 NO_EFFECT: Final[Mapping[str, Any]] = {"uniqueItems": False, "unevaluatedItems": True, "unevaluatedProperties": True}
-"""Values with which some of them restrict nothing."""
+"""Values with which some keywords restrict nothing."""
 ANNOTATIONS: Final = frozenset(
     {
         "title", "description", "default", "examples", "deprecated", "readOnly", "writeOnly", "$comment", "$schema",
@@ -138,7 +138,7 @@ def _value_errors(node: dict[str, Any], place: Path) -> Iterator[tuple[Path, str
 
 
 def _scalars(value: object) -> Iterator[object]:
-    """What a constant is made of, but for its arrays and objects."""
+    """The scalar values inside a constant."""
     waiting = [value]
     while waiting:
         inner = waiting.pop()

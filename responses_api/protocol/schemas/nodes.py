@@ -18,7 +18,7 @@ SINGLE: Final = ("items", "additionalProperties")
 def subschemas(node: Node) -> Iterator[tuple[Path, Node]]:
     """The direct subschemas, definitions first, each with its path from the node.
 
-    A keyword's value that is malformed has none; what is in a schema's place is given, whatever it is.
+    A malformed value of a keyword has none; any value in place of a schema is included.
     """
     if not isinstance(node, dict):
         return

@@ -43,7 +43,7 @@ def _refuse_entry(value: object) -> Never:
 
 
 class NamedTool(WireModel):
-    """One declared tool. Without `namespace`, a tool outside of all, or the only one of its name."""
+    """One declared tool. Without `namespace`, it is outside of all namespaces, or the only one of its name."""
 
     moved_fields: ClassVar[Mapping[str, str]] = {"function": "name"}
 
@@ -69,7 +69,7 @@ def _tag_of_choice(value: Any) -> str:
 
 
 class AllowedTools(WireModel):
-    """The model is shown all tools and may call these."""
+    """The model is shown all tools but may call only these."""
 
     type: Literal["allowed_tools"]
     mode: Literal["auto", "required"]

@@ -39,7 +39,7 @@ class PlainInput(WireModel):
 
 
 class GrammarInput(WireModel):
-    """What a custom tool's input must match."""
+    """The grammar that a custom tool's input must match."""
 
     type: Literal["grammar"]
     syntax: Literal["lark", "regex"]
@@ -75,7 +75,7 @@ class _ClientTool(WireModel):
 
 
 class FunctionTool(_ClientTool):
-    """`strict` adds OpenAI's rules for the schema; what can be enforced of a schema is enforced in any case."""
+    """`strict` adds OpenAI's rules for the schema; the enforceable part of a schema is enforced in any case."""
 
     moved_fields: ClassVar[Mapping[str, str]] = {
         "function": "name",
@@ -104,7 +104,7 @@ class FunctionTool(_ClientTool):
 
     @property
     def schema_of_arguments(self) -> dict[str, Any]:
-        """An object's schema in any case."""
+        """The schema of the arguments, always that of an object."""
         return NO_ARGUMENTS if self.parameters is None else {"type": "object", **self.parameters}
 
     def for_model(self, namespace: str | None) -> ModelTool:

@@ -55,7 +55,7 @@ Member = Annotated[
 
 
 class Namespace(WireModel):
-    """Tools under a common name: a call says both names."""
+    """Tools under a common name; a call has both names."""
 
     type: Literal["namespace"]
     name: Name
@@ -76,7 +76,7 @@ class Namespace(WireModel):
 
 
 class HostedTool(BaseModel):
-    """A tool that this server can't run. Its other fields are kept as they are, nulls too; secrets become null."""
+    """A tool that this server can't run. Its other fields are kept unchanged, also nulls; secrets become null."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="allow")
 
@@ -114,7 +114,7 @@ Tools = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeclaredTool:
-    """A tool that the client runs, where it was declared."""
+    """A tool that the client runs, and the place of its declaration."""
 
     path: Path
     namespace: str | None
@@ -128,7 +128,7 @@ class DeclaredTool:
 
 
 def declared_tools(tools: Sequence[Tool]) -> tuple[DeclaredTool, ...]:
-    """The functions and custom tools in order, those of namespaces too."""
+    """The functions and custom tools in order, including those in namespaces."""
     declared: list[DeclaredTool] = []
     for index, tool in enumerate(tools):
         path: Path = ("tools", index)

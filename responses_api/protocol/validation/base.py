@@ -121,4 +121,4 @@ def refuse_type(value: object, kinds: Sequence[str]) -> Never:
     if kind is None:
         raise refusal("missing_required_parameter", f"is missing; send one of {known}", field="type")
     advice = closest(kind, kinds) or f"; known are {known}"
-    raise refusal("invalid_value", f"is {describe(kind)}, which is no type that is known here{advice}", field="type")
+    raise refusal("invalid_value", f"is {describe(kind)}, which is not a known type{advice}", field="type")

@@ -1,4 +1,4 @@
-"""Markers for `Annotated` that put a validator's JSON Schema beside it."""
+"""Markers for `Annotated` that add a validator's JSON Schema."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NOTHING: Final[dict[str, Any]] = {"not": {}}
 
 
 class Allows:
-    """Keywords that the JSON Schema of a type gets for its validators, such as `Allows(minimum=0, maximum=20)`."""
+    """Keywords for a type's JSON Schema that describe its validators, such as `Allows(minimum=0, maximum=20)`."""
 
     def __init__(self, **keywords: Any) -> None:
         self._keywords = keywords
@@ -25,7 +25,7 @@ class Allows:
 
 
 class AtMost:
-    """At most so many entries of an array or an object, counted before any is validated: too many are one error."""
+    """A maximum number of entries of an array or an object, checked before any is validated: too many are one error."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
