@@ -1,4 +1,4 @@
-"""The JSON value of a request body. Large bodies are read in steps, on threads of their own."""
+"""The JSON value of a request body. Large bodies are read in steps, on separate threads."""
 
 import asyncio
 import threading

@@ -26,7 +26,7 @@ log = structlog.get_logger(__name__)
 
 
 def as_api_error(error: BaseException) -> ApiError:
-    """The error that the client gets. Errors of the server's own are logged, once, with the request's id."""
+    """The error for the client. Errors of the server are logged, once, with the request's id."""
     if isinstance(error, ApiError):
         return error
     if isinstance(error, OperationalError | InterfaceError):

@@ -1,7 +1,7 @@
 """The server's figures as Prometheus families.
 
-The client library's own counters count in one process; ours add up in the database, so a collector of our own reads
-them there, and the library writes the text.
+The client library's counters count in one process; ours are summed in the database, where a collector of our own reads
+them, and the library writes the text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,24 +40,24 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
     for name, help, value in (
         ("running", "Responses that are being generated.", status.running),
         ("waiting", "Responses that wait for a slot or a worker.", status.waiting),
-        ("background_running", "Of those that run, background jobs.", status.background_running),
-        ("background_waiting", "Of those that wait, background jobs.", status.background_waiting),
-        ("events", "Events of background jobs that are kept.", status.events),
+        ("background_running", "Background jobs among the running responses.", status.background_running),
+        ("background_waiting", "Background jobs among the waiting responses.", status.background_waiting),
+        ("events", "Stored events of background jobs.", status.events),
         ("event_bytes", "Bytes of these events.", status.event_bytes),
         ("readers", "Clients that wait for a response or stream one, by heartbeats.", status.readers),
         ("slots", "Responses that can be generated at once.", sum(worker.slots for worker in status.workers)),
         ("workers", "Live worker processes.", len(status.workers)),
-        ("web_processes", "Live web processes that have had a generation.", status.web_processes),
+        ("web_processes", "Live web processes that have had a reader.", status.web_processes),
         ("assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
         ("uptime_seconds", "Age of the oldest live process.", status.uptime_seconds),
-        ("store_entries", "Responses stored.", status.store_entries),
+        ("store_entries", "Stored responses.", status.store_entries),
         ("store_bytes", "Bytes of responses and items in the store.", status.store_bytes),
     ):
         yield GaugeMetricFamily(f"mlx_responses_{name}", help, value)
 
 
 def counter(family: Family, counts: Mapping[str, float]) -> Metric:
-    """A counter. One without labels is there from the start, at 0."""
+    """A counter. One without labels exists from the start, at 0."""
     if not family.labels:
         return CounterMetricFamily(family.name, family.help, counts.get(family.name, 0))
     metric = CounterMetricFamily(family.name, family.help, labels=family.labels)

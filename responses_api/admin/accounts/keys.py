@@ -35,7 +35,7 @@ class KeyForm(forms.ModelForm):
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data["expires_at"]
         if expires_at is not None and "expires_at" in self.changed_data and expires_at <= timezone.now():
-            raise forms.ValidationError("This moment has passed. To end a key at once, revoke it.")
+            raise forms.ValidationError("This time has passed. To end a key at once, revoke it.")
         return expires_at
 
 

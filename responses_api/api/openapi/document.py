@@ -1,4 +1,4 @@
-"""The whole document: a pure function of the operations and the types that they name."""
+"""The whole document: a pure function of the operations and of their types."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .operations import EVENTS, JSON, OPERATIONS, Operation
 from .schemas import Json, component, components, query_parameters
 
 ERRORS: Final = {
-    400: "The request is at fault; `param` names the place.",
-    401: "No key, or one that is wrong, revoked or expired.",
-    403: "A browser asks for a page of another site, and this server is open to this machine alone.",
-    404: "Unknown, expired, deleted, or another project's.",
-    408: "The body came too slowly.",
-    409: "It is still running, or has no stream any more.",
-    410: "The events after the cursor are kept no longer.",
-    413: "The body, or what would be stored, is too large.",
+    400: "The request is invalid; `param` names the place.",
+    401: "The key is missing, wrong, revoked or expired.",
+    403: "A browser sent the request for a page of another site, whose origin is not allowed.",
+    404: "It is unknown, expired, deleted, or belongs to another project.",
+    408: "The body was sent too slowly.",
+    409: "It is still running, or its stream is no longer available.",
+    410: "The events after the cursor are no longer kept.",
+    413: "The body, or the data to be stored, is too large.",
     415: "The body is not sent as JSON, or is compressed.",
-    429: "As many jobs run, readers read, or bytes are sent, as may; `Retry-After` says when to try again.",
-    500: "A fault of the server's.",
+    429: "A limit on jobs, readers or bytes is reached; `Retry-After` says when to try again.",
+    500: "The server had an error.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
-# The schema of one event, as tools read it where OpenAPI 3.1 is silent. With properties, some tools would take it for a
-# response.
+# The schema of one event, in the form that tools expect, since OpenAPI 3.1 defines none. With properties, some tools
+# would mistake it for a response.
 EVENT: Final = {
     "type": "object",
     "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
@@ -45,10 +45,10 @@ PATH_PARAMETERS: Final = {
 }
 
 TAGS: Final = {
-    "Responses": "Ask a model, and read what was stored.",
+    "Responses": "Ask a model, and read stored responses.",
     "Conversations": "Histories that responses read and add to.",
-    "Models": "What this server serves.",
-    "Server": "How the server does.",
+    "Models": "The models that this server serves.",
+    "Server": "The state of the server.",
 }
 
 
@@ -77,7 +77,7 @@ def openapi_document(*, version: str) -> Json:
                     *(operation.answer for operation in OPERATIONS if operation.answer is not None),
                 },
             ),
-            "responses": {f"Fault{code}": error_answer(about) for code, about in ERRORS.items()},
+            "responses": {f"Error{code}": error_answer(about) for code, about in ERRORS.items()},
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer", "description": "As OpenAI's SDKs send it."},
                 "apiKey": {"type": "apiKey", "in": "header", "name": "x-api-key"},
@@ -144,7 +144,7 @@ def answers(operation: Operation) -> Json:
         }
     errors = {400, 500} if operation.is_open else {*ANYWHERE, *operation.errors, *(WITH_BODY if operation.body else ())}
     for code in sorted(errors):
-        result[str(code)] = {"$ref": f"#/components/responses/Fault{code}"}
+        result[str(code)] = {"$ref": f"#/components/responses/Error{code}"}
     if operation.is_readiness:
         result["503"] = {"description": "Not now; `reason` says why.", "content": {JSON: {"schema": good}}}
     return result

@@ -9,7 +9,7 @@ from responses_api.services.processes.check_secret import accept_secret
 
 
 class Command(BaseCommand):
-    help = "Accept the present secret for this database. What was sealed with the old one can't be opened any more."
+    help = "Accept the current secret for this database. Data encrypted with the old one can't be opened any more."
 
     def handle(self, *args: Any, **options: Any) -> None:
         ensure_tables()

