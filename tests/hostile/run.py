@@ -12,6 +12,7 @@ from pathlib import Path
 
 import httpx
 
+from responses_api.services.processes.freed_memory import GROWTH_BYTES
 from tests.hostile.requests.corpus import Hostile, corpus
 from tests.hostile.requests.known import Known
 from tests.hostile.requests.manners import ill_mannered
@@ -30,8 +31,10 @@ SETTINGS = {
 }
 DRIFT = 200 * MIB
 """Bytes that the whole run may leave in each process, with all that it has loaded since its start."""
-GROWTH = 50 * MIB
-"""By which the memory of all processes may grow between the second and the last third of the run."""
+GROWTH = GROWTH_BYTES
+"""By which the memory of each process may grow between the second and the last third of the run: no process gives
+memory back before it has grown by so much.
+"""
 REST_SECONDS = 2.0
 
 Plan = Callable[[Bench, list[Hostile]], Iterator[Measured]]
@@ -122,7 +125,7 @@ def _finish(bench: Bench, outcome: Outcome) -> None:
     print(f"the run left {drift / MIB:.0f} MB in {len(bench.pids)} processes, growth {growth / MIB:.0f} MB", flush=True)
     if drift > DRIFT * len(bench.pids):
         outcome.faults.append(f"the run left {drift / MIB:.0f} MB")
-    if growth > GROWTH:
+    if growth > GROWTH * len(bench.pids):
         outcome.faults.append(f"memory grew by {growth / MIB:.0f} MB")
     log = bench.server.log.read_text(errors="replace")
     if "Traceback" in log:
