@@ -1,4 +1,4 @@
-"""Reading calls out of a model's text as it comes: what the parsers of all dialects share. Standard library only."""
+"""Reads calls out of a model's text as it comes: the shared part of all dialects' parsers. Standard library only."""
 
 from inference.calls.parser import Parser
 from inference.calls.pieces import (

@@ -89,7 +89,7 @@ class Parser:
     """The other markers of calls. Markers that are special tokens are text for the parser, too."""
 
     def __init__(self, tools: Sequence[Tool] = (), thinking: Thinking | None = None) -> None:
-        """Without tools nothing is taken for a call."""
+        """Without tools, no text is read as a call."""
         self.source = Source()
         self._tools = {tool.shown: tool for tool in tools}
         self._thinking = thinking
@@ -224,11 +224,11 @@ class Parser:
             self.source.release()
             if self._open is not None:
                 self.close_call(complete=False)
-        found = yield from self.source.until(self._call_ends, lambda text: None)
-        return found if found in self.starts else ""
+        marker = yield from self.source.until(self._call_ends, lambda text: None)
+        return marker if marker in self.starts else ""
 
     def read_call(self, marker: str) -> Steps[None]:
-        """Read what follows one of `starts`, up to where text may follow. Raises Malformed and NotACall."""
+        """Read the call after one of `starts`, up to where text may follow. Raises Malformed and NotACall."""
         yield from ()
         raise NotACall
 

@@ -137,19 +137,19 @@ class Source:
 
     def accept(self, *options: str) -> Steps[str]:
         """Like `ahead`, and take it."""
-        found = yield from self.ahead(*options)
-        self._at += len(found)
-        return found
+        option = yield from self.ahead(*options)
+        self._at += len(option)
+        return option
 
     def expect(self, *options: str) -> Steps[str]:
         """Like `accept`. Raises Malformed for none, and EndOfText if the text ends before that is known."""
-        found = yield from self.accept(*options)
-        if not found:
+        option = yield from self.accept(*options)
+        if not option:
             rest = self._text[self._at :]
             if self._ended and any(option.startswith(rest) for option in options):
                 raise EndOfText
             raise Malformed
-        return found
+        return option
 
     def until(self, markers: Markers, emit: Emit) -> Steps[str]:
         """Pass the text up to the first marker on as it comes, and take the marker, which is returned.

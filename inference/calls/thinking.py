@@ -13,6 +13,6 @@ class Thinking:
     """The prompt ends inside a block of thinking: the answer begins as thinking."""
 
     def after(self, prompt_end: str) -> "Thinking":
-        """The same for the answer to a prompt that ends in this text: `opened` says whether the text opens a block."""
+        """The markers for the answer to a prompt with this end: `opened` says whether it opens a block."""
         start = prompt_end.rfind(self.start)
         return replace(self, opened=start >= 0 and not prompt_end[start + len(self.start) :].strip())

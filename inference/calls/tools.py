@@ -104,10 +104,10 @@ def _types(schema: Any, root: Schema, depth: int) -> frozenset[str] | None:
 def _resolve(reference: str, root: Schema) -> Any:
     if reference != "#" and not reference.startswith("#/"):
         return None
-    found: Any = root
+    value: Any = root
     for step in reference.split("/")[1:]:
-        found = found.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(step.replace("~1", "/").replace("~0", "~")) if isinstance(value, Mapping) else None
+    return value
 
 
 def json_type(value: Any) -> str:

@@ -109,7 +109,7 @@ PYTHON = Notation(
 
 
 def copy_value(source: Source, emit: Emit, notation: Notation = JSON) -> Steps[None]:
-    """Pass one value on as JSON text. Raises Malformed and EndOfText, having passed on what came before."""
+    """Pass one value on as JSON text. Raises Malformed and EndOfText, after the text before the error was passed on."""
     stack: list[str] = []  # the closing brackets of the open ones
     while True:
         yield from source.space()
@@ -125,11 +125,11 @@ def copy_value(source: Source, emit: Emit, notation: Notation = JSON) -> Steps[N
             if not stack:
                 return
             yield from source.space()
-            found = yield from source.expect(",", stack[-1])
-            if found == "," and notation.tuples:
+            token = yield from source.expect(",", stack[-1])
+            if token == "," and notation.tuples:
                 yield from source.space()
-                found = (yield from source.accept(stack[-1])) or found
-            if found == ",":
+                token = (yield from source.accept(stack[-1])) or token
+            if token == ",":
                 break
             emit(_json_bracket(stack.pop()))
         emit(", ")

@@ -1,4 +1,4 @@
-"""Checks callers' grammars in processes of their own, within a budget of CPU time and memory.
+"""Checks callers' grammars in separate processes, within limits on CPU time and memory.
 
 llguidance can't be interrupted, and an ambiguous grammar of 8 KB keeps it busy for more than a minute. Standard library
 only.
@@ -22,12 +22,12 @@ CPU_SECONDS = 1.0
 """CPU time for one check. A grammar of 5,000 words takes 0.1 s. The worker's compilation takes two to three times as
 long."""
 WALL_SECONDS = 30.0
-"""However busy the machine is, no check is waited for longer."""
+"""Most time to wait for a check, however busy the machine is."""
 PROCESSES = 2
 TOO_SLOW = "it takes too long to check, since texts can be read in too many ways"
 TOO_LARGE = "it is too large"
 _CRASHES = (-signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS)
-"""How a process ends that runs out of memory."""
+"""The exit statuses of a process that has run out of memory."""
 
 log = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ class Checked:
 
 
 class CheckInterrupted(Exception):
-    """The check did not end, for a reason that is not the constraint's: it may be tried again."""
+    """The check did not end, for a reason other than the constraint: it may be tried again."""
 
 
 class Checker:
@@ -78,7 +78,7 @@ class Checker:
             self._idle.put(None)
 
     def _ask(self, process: subprocess.Popen[bytes], constraint: Constraint) -> Checked | None:
-        """The outcome; None when the process had retired."""
+        """The outcome; None if the process had ended before."""
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -103,7 +103,7 @@ class Checker:
 
 
 def _start() -> subprocess.Popen[bytes]:
-    # Only the way to Python: no secret of the server's environment is needed there.
+    # Only the path to Python: the process gets none of the secrets in the server's environment.
     return subprocess.Popen(
         [sys.executable, "-m", "inference.constraints.check_process"],
         cwd=_ROOT,
@@ -135,7 +135,7 @@ atexit.register(_checker.close)
 
 
 def check_within_budget(constraint: Constraint) -> Checked:
-    """Check one constraint of a caller's; waits while all check processes are busy. Any thread.
+    """Check one constraint of a caller; waits while all check processes are busy. Any thread.
 
     Raises :class:`CheckInterrupted`.
     """

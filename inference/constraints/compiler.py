@@ -1,4 +1,4 @@
-"""Compiles constraints on threads of its own: a large one takes a second, and no other sequence may wait for it.
+"""Compiles constraints on separate threads: a large one takes a second, and no other sequence may wait for it.
 
 Standard library only.
 """

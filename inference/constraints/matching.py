@@ -46,7 +46,7 @@ END = 256
 
 
 class Matcher:
-    """The position of one sequence in its grammar. It never raises: `error` says what went wrong."""
+    """The position of one sequence in its grammar. It never raises; `error` has the error."""
 
     def __init__(self, matcher: LLMatcher) -> None:
         self._matcher = matcher
@@ -59,7 +59,7 @@ class Matcher:
 
     @property
     def error(self) -> str:
-        """What went wrong, one line; empty for no error. After an error every mask allows only the end."""
+        """The error in one line; empty for none. After an error, every mask allows only the end."""
         if self._is_slow:
             return "its masks took too long"
         return _first_line(self._matcher.get_error()) if self._matcher.is_error() else ""

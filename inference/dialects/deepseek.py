@@ -116,10 +116,10 @@ class DsmlParser(Parser):
         self.close_call()
 
     def _attributes(self) -> Steps[dict[str, str]]:
-        found = dict(_ATTRIBUTE.findall((yield from self.source.text_until(_TAG_ENDS))))
-        if not found.get("name") or not (yield from self.source.accept(">")):
+        attributes = dict(_ATTRIBUTE.findall((yield from self.source.text_until(_TAG_ENDS))))
+        if not attributes.get("name") or not (yield from self.source.accept(">")):
             raise Malformed
-        return found
+        return attributes
 
 
 def _dsml_call(grammar: Grammar, tool: Tool) -> str:

@@ -1,4 +1,4 @@
-"""Tells a model's dialect, and how it thinks, by its chat template and its tokens. Pure."""
+"""Finds a model's dialect, and how it thinks, by its chat template and its tokens. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -45,8 +45,8 @@ _REFUSES_SEVERAL_CALLS = "only supports single tool-calls"
 def detect(template: str, tokens: Iterable[str] = ()) -> Dialect:
     """The dialect of a model with this chat template and these special or added tokens.
 
-    A template that takes tools and shows none of the known forms is taken for Hermes, the most common one; so is one
-    that takes no tools, with a template of ours.
+    A template that takes tools and has none of the known forms is treated as Hermes, the most common one; so is one
+    that takes no tools, with a built-in template.
     """
     known = frozenset(tokens)
     takes_tools = bool(_USES_TOOLS.search(template))

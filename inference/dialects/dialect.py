@@ -1,4 +1,4 @@
-"""How the models of one family call tools and think, and what a chat template adds to that. Pure."""
+"""How the models of one family call tools and think, and what their chat templates add. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,12 +27,12 @@ class Dialect:
     token_markers: tuple[str, ...] = ()
     """Special tokens of this dialect, for templates that take tools but don't show calls."""
     thinks_in_channels: bool = False
-    """Thinking is part of the dialect's other markup, and has no markers of its own."""
+    """Thinking is part of the dialect's other markup, and has no separate markers."""
 
     thinking: Thinking | None = None
     """The markers of one model's thinking; None if it doesn't think, or if `thinks_in_channels`."""
     switches: tuple[str, ...] = ()
-    """The arguments of one model's template that turn thinking on and off, or set how much."""
+    """The arguments of one model's template that turn thinking on and off, or set its effort."""
 
     @property
     def thinks(self) -> bool:
@@ -51,7 +51,7 @@ class Dialect:
         return frozenset((*self.parser.starts, *self.parser.ends, *self.parser.inner, *thinking))
 
     def new_parser(self, tools: Sequence[Tool] = (), thinking: Thinking | None = None) -> Parser:
-        """A parser for one answer; without tools nothing is taken for a call."""
+        """A parser for one answer; without tools, no text is read as a call."""
         return self.parser(tools, thinking)
 
     def answer_grammar(

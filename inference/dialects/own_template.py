@@ -1,4 +1,4 @@
-"""How tools, calls and outputs are shown to models whose chat template takes no tools: as text, in Hermes' form."""
+"""Shows tools, calls and outputs to models whose chat template takes no tools: as text, in Hermes' form."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from inference.calls.thinking import Thinking
 from inference.calls.tools import Tool
 from inference.dialects.hermes import END, HERMES, START
-from inference.prompts.conversation import ChatMessage, Item, Said, read_turns
+from inference.prompts.conversation import ChatMessage, Item, PromptMessage, read_turns
 from inference.prompts.style import MessageStyle, template_tools
 
 _INTRODUCTION = f"""# Tools
@@ -35,7 +35,7 @@ class _OwnStyle(MessageStyle):
     ) -> list[ChatMessage]:
         messages: list[ChatMessage] = []
         for turn in read_turns(items, show_reasoning=show_reasoning):
-            if isinstance(turn, Said):
+            if isinstance(turn, PromptMessage):
                 messages.append({"role": turn.role, "content": turn.text})
                 continue
             texts = [turn.text] if turn.text else []

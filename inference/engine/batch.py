@@ -1,7 +1,7 @@
 """All running sequences of one model, advanced step by step on mlx-lm's BatchGenerator. One thread owns it.
 
-A step decodes one token of every generating sequence and, beside them, reads at most `prefill_step` tokens of prompts:
-no prompt holds up a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to the
+A step decodes one token of every generating sequence and also reads at most `prefill_step` tokens of prompts: no prompt
+delays a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to the
 longest and read it whole. So long prompts are read here, one slice per step, and handed over with their state; short
 ones are handed over directly, as many of similar length as fit in one slice.
 """
@@ -29,7 +29,7 @@ from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelI
 log = logging.getLogger(__name__)
 
 _COMPILING_SECONDS = 0.005
-"""How long a batch without other work waits for a constraint in one step."""
+"""How long a batch without other work waits for a constraint per step."""
 
 
 class Batch:
@@ -214,7 +214,7 @@ class Batch:
         if finish is not None:
             del self._generating[response.uid]
             self._keep(sequence, response.all_tokens, response.prompt_cache)
-        elif sequence.stop.found or is_whole:
+        elif sequence.stop.is_complete or is_whole:
             self._withdraw(sequence)
         else:
             return Chunk(request_id=sequence.request.id, text=text, tokens=tokens, logprobs=logprobs)

@@ -1,8 +1,8 @@
 """Gives MLX a fast BLAS on a Linux CPU.
 
 The `mlx-cpu` wheel links the reference BLAS, fifty times slower than OpenBLAS in fp32. `libmlx.so` imports three
-symbols from it; a library loaded globally before the first `import mlx` answers for them. scipy-openblas32 carries
-OpenBLAS with prefixed names, so a copy with plain names is made with patchelf, once.
+symbols from it; a library that is loaded globally before the first `import mlx` provides them instead. scipy-openblas32
+has OpenBLAS with prefixed names, so a copy with plain names is made with patchelf, once.
 """
 
 import ctypes
@@ -28,8 +28,8 @@ def preload_openblas(cache_dir: Path | str) -> str | None:
     Applies on Linux with the `mlx-cpu` backend, before mlx is imported. Never raises: MLX works without it, slower, and
     one warning is logged. `cache_dir` keeps the renamed library, one file per version, replaced atomically.
 
-    It computes on half the cores unless OPENBLAS_NUM_THREADS says otherwise: its threads wait by spinning, so that with
-    one on every core a busy neighbour, such as the web server, makes a step five times slower (measured on 2 cores,
+    It uses half the cores unless OPENBLAS_NUM_THREADS is set: its threads wait by spinning, so that with one on every
+    core another busy thread, such as the web server's, makes a step five times slower (measured on 2 cores,
     where one thread alone is as fast as two).
     """
     if sys.platform != "linux" or _version("mlx-cpu") is None or _version("mlx-cuda-12") or _version("mlx-cuda-13"):

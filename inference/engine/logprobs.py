@@ -24,12 +24,12 @@ _stream: Any = mx.new_thread_local_stream(mx.default_device())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogprobQuery:
-    """The log-probabilities that one sequence needs of a step."""
+    """The log-probabilities that one sequence needs from a step."""
 
     logprobs: Any
     """A vector over the vocabulary, evaluated."""
     token: int
-    """The chosen one."""
+    """The chosen token."""
     count: int
     """How many of the likeliest to return."""
 

@@ -1,4 +1,4 @@
-"""Decides which prompts are read next, one slice per step, so that no prompt holds up a stream or starves another."""
+"""Decides which prompts are read next, one slice per step, so that no prompt delays a stream or starves another."""
 
 from typing import TYPE_CHECKING
 

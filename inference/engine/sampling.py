@@ -81,7 +81,7 @@ def _at_least(scaled: Any, threshold: Any) -> Any:
 
 
 def _threshold(logprobs: Any, top_p: float) -> Any:
-    """The log-probability of the last token of the smallest set that holds at least `top_p`."""
+    """The log-probability of the last token of the smallest set with a probability of at least `top_p`."""
     if mx.default_device() == mx.Device(mx.cpu, 0) and logprobs.shape[-1] > 4 * _NUCLEUS:
         # Sorting a whole vocabulary takes 5 ms per row here, the likeliest thousand a tenth of that.
         top = mx.sort(mx.topk(logprobs, _NUCLEUS, axis=-1), axis=-1)[..., ::-1]

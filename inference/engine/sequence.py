@@ -1,4 +1,4 @@
-"""One sequence of a batch: what it was asked, what it has read and generated, and how it ends."""
+"""One sequence of a batch: its request, the tokens that it has read and generated, and its end."""
 
 import logging
 from typing import Any
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class Sequence:
-    """While its prompt is read its state is in `cache`; then BatchGenerator holds it under `uid`."""
+    """While its prompt is read, its state is in `cache`; then BatchGenerator has it under `uid`."""
 
     def __init__(
         self, request: GenerationRequest, *, limit: int, detokenizer: Detokenizer, matcher: Matcher | None = None
@@ -41,7 +41,7 @@ class Sequence:
         """The finish of a resumed answer that had ended before; None for one that can be continued."""
         if not self.request.generated:
             return None
-        if self.stop.found or (self.matcher is not None and self.matcher.must_end):
+        if self.stop.is_complete or (self.matcher is not None and self.matcher.must_end):
             return "stop"
         return "length" if self.limit < 1 else None
 
@@ -56,7 +56,7 @@ class Sequence:
     ) -> Chunk:
         """The final chunk, with the text that was held back."""
         text += self.stop.add(self.detokenizer.flush()) + self.stop.flush()
-        if self.stop.found and finish == "length":
+        if self.stop.is_complete and finish == "length":
             finish = "stop"
         return Chunk(
             request_id=self.request.id,
@@ -82,11 +82,11 @@ def request_error(request: GenerationRequest, info: ModelInfo) -> str:
     if len(request.prompt) >= info.context_length:
         return "The prompt fills the model's context."
     if min(request.prompt) < 0 or max(request.prompt) >= info.vocab_size:
-        return "The prompt holds a token that the model doesn't know."
+        return "The prompt contains a token that the model doesn't know."
     if any(not 0 <= token < info.vocab_size for token in request.generated):
-        return "The answer that is to be continued holds a token that the model doesn't know."
+        return "The answer that is to be continued contains a token that the model doesn't know."
     if request.max_tokens < 1:
-        return "At least one token must be asked for."
+        return "At least one token must be requested."
     if any(not 0 <= token < info.vocab_size for token, _ in request.sampling.logit_bias):
         return "The logit bias names a token that the model doesn't know."
     if request.top_logprobs is not None and not 0 <= request.top_logprobs <= 20:

@@ -16,7 +16,7 @@ class StopStrings:
     """
 
     def __init__(self, stops: Sequence[str]) -> None:
-        self.found = False
+        self.is_complete = False
         """A stop string is complete; no more text is returned."""
         self._stops = [(stop, _borders(stop)) for stop in stops if stop]
         self._matched = [0] * len(self._stops)  # how many characters of each stop string the text ends with
@@ -26,13 +26,13 @@ class StopStrings:
         """The text that, with this piece, is known to belong to the answer."""
         if not self._stops:
             return text
-        if self.found:
+        if self.is_complete:
             return ""
         known, text = len(self._held), self._held + text
         for end in range(known, len(text)):
             complete = self._advance(text[end])
             if complete:
-                self.found, self._held = True, ""
+                self.is_complete, self._held = True, ""
                 return text[: end + 1 - complete]
         end = len(text) - max(self._matched)
         self._held = text[end:]

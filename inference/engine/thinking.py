@@ -37,9 +37,9 @@ class ThinkingWatch:
         self._tokens += 1
         self._tail += self._spell(token)
         marker = self._end if self._is_thinking else self._start
-        found = self._tail.find(marker)
-        if found >= 0:
-            self._tail = self._tail[found + len(marker) :]
+        position = self._tail.find(marker)
+        if position >= 0:
+            self._tail = self._tail[position + len(marker) :]
             self.is_over, self._is_thinking = self._is_thinking, True
         elif not self._is_thinking and self._tokens >= _BEGINS_WITHIN:
             self.is_over = True

@@ -22,7 +22,7 @@ _SPACE = r"(/[ \t\n]{1,8}/)?"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerParts:
-    """What an answer may consist of."""
+    """The parts that an answer may have."""
 
     tools: Sequence[Tool]
     must_call: bool
@@ -84,7 +84,7 @@ class CallGroups:
     start: str = ""
     """The marker before a group; "" for dialects that open calls at the start of the message only."""
     opening: str = ""
-    """Lark for what follows the marker."""
+    """Lark for the text after the marker."""
     next_call: str | None = None
     """The separator of two calls of a group; None for groups of one call."""
     end: str = ""

@@ -74,8 +74,8 @@ def parameters(grammar: Grammar, tool: Tool, parameter: Parameter, values: Value
         if strict and whole.get("additionalProperties") is False:
             return ""
         value = _raw_string(grammar, {}, values) if values.raw_strings else grammar.rule(json_value({}))
-        one = grammar.rule(parameter(_ANY_NAME, value, values.raw_strings))
-        return f"({one} ({literal(values.between)} {one})*)?" if values.between else f"{one}*"
+        single = grammar.rule(parameter(_ANY_NAME, value, values.raw_strings))
+        return f"({single} ({literal(values.between)} {single})*)?" if values.between else f"{single}*"
     required = whole.get("required") if strict else ()
     parts = []
     for name, schema in declared.items():

@@ -76,10 +76,10 @@ class Grammar:
         """Markup: special tokens by their ids, the rest as text."""
         if not text:
             return ""
-        found = sorted((token for token in self._tokens if token in text), key=len, reverse=True)
-        if not found:
+        special = sorted((token for token in self._tokens if token in text), key=len, reverse=True)
+        if not special:
             return literal(text)
-        parts = re.split(f"({'|'.join(map(re.escape, found))})", text)
+        parts = re.split(f"({'|'.join(map(re.escape, special))})", text)
         return " ".join(
             f"<[{self._tokens[part]}]>" if part in self._tokens else literal(part) for part in parts if part
         )
@@ -93,7 +93,7 @@ class Grammar:
         return self.closed(f"/{ANY_TEXT}/", marker, others)
 
     def closed(self, inner: str, close: str, others: Sequence[str] = ()) -> str:
-        """What the terminal `inner` matches, and then `close`; the text before contains neither `close` nor the others.
+        """A match of the terminal `inner`, then `close`; the text before it contains neither `close` nor the others.
 
         One of the others that is a part of `close` occurs only there.
         """

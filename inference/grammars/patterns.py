@@ -1,7 +1,7 @@
 """Rewrites regular expressions for JSON strings as llguidance needs them. Pure, standard library only.
 
 llguidance matches a pattern against the string in its JSON form. Where a class contains all control characters it
-accepts any escape, also `\\"` and `\\\\` when the class excludes these characters (seen with 1.9.1).
+accepts any escape, also `\\"` and `\\\\` when the class excludes these characters (version 1.9.1).
 """
 
 import re

@@ -1,1 +1,1 @@
-"""Models on disk: how they get there, what their files say, and their tokenizers."""
+"""Models on disk: their installation, the facts in their files, and their tokenizers."""

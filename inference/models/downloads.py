@@ -158,7 +158,7 @@ def _work(registry: Registry, key: str, *, need: int) -> Iterator[Path]:
         free = shutil.disk_usage(work).free
         if free < need:
             raise ModelError(
-                f"The disk has {free / 1e9:.1f} GB free, and the model needs {need / 1e9:.1f} GB on the way."
+                f"The disk has {free / 1e9:.1f} GB free, and installing the model needs {need / 1e9:.1f} GB."
             )
         yield work
     except OSError as error:

@@ -1,7 +1,7 @@
 """Converts a GGUF file into a directory that mlx-lm loads: weights, config, tokenizer, chat template.
 
-Guarantees that the converted model computes what the file's tensors say, as `gguf_weights` describes, and that the row
-order that GGUF gives q and k for the llama architecture is undone. Memory holds one file of weights at a time.
+Guarantees that the converted model computes with the file's tensors, as `gguf_weights` describes, and that GGUF's row
+order of q and k for the llama architecture is undone. One file of weights is in memory at a time.
 """
 
 import json

@@ -26,7 +26,7 @@ def write_tokenizer(file: GgufFile, directory: Path) -> None:
     merges = [tuple(merge.split(" ", 1)) for merge in file.value("tokenizer.ggml.merges")]
     template = file.value("tokenizer.chat_template")
     if not template:
-        raise ModelError("The GGUF file carries no chat template, so its model can't hold a conversation.")
+        raise ModelError("The GGUF file has no chat template, so its model can't hold a conversation.")
 
     tokenizer = Tokenizer(models.BPE(vocab={token: i for i, token in enumerate(tokens)}, merges=merges))
     tokenizer.pre_tokenizer = _pre_tokenizer(str(file.value("tokenizer.ggml.pre") or "gpt-2"))

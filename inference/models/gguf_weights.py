@@ -1,9 +1,9 @@
 """Turns the tensors of a GGUF file into MLX arrays, one at a time.
 
-Of the quantised types, those that scale 32 weights together are what MLX's affine quantisation is: a scale, an offset,
-and 4, 5 or 8 bits per weight. They are repacked, so that every weight stays what it was, but for scales rounded to 16
-bits. MLX has no form for the others (Q6_K scales 16 weights together): they are quantised anew with 8 bits, finer than
-any of them.
+The quantised types that scale 32 weights together correspond to MLX's affine quantisation: a scale, an offset, and 4, 5
+or 8 bits per weight. They are repacked, which changes no weight except for the rounding of scales to 16 bits. MLX has
+no form for the other types (Q6_K scales 16 weights together): they are quantised again with 8 bits, finer than any of
+them.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,8 +25,8 @@ _REQUANTISED_BITS = 8
 def convert_tensor(tensor: "ReaderTensor", rows: Any = None, *, form: WeightForm) -> tuple[dict[str, Any], int | None]:
     """The arrays of a tensor, `weight` and for quantised ones `scales` and `biases`, and how many bits they have.
 
-    `rows` is the order of the rows; None leaves it. With `form` "fp32" all is float32, without bits; else what isn't
-    quantised in the file is float16. Raises ModelError for a type that can't be read.
+    `rows` is the order of the rows; None leaves it. With `form` "fp32" all weights are float32, without bits;
+    otherwise, weights that aren't quantised in the file are float16. Raises ModelError for a type that can't be read.
     """
     import mlx.core as mx
     from gguf.quants import dequantize

@@ -1,7 +1,7 @@
 """Downloads a model from the Hugging Face hub: only the files that mlx-lm reads, and no code.
 
-After an interruption huggingface-hub's snapshot_download begins a file anew. Here its bytes stay in `<name>.part` and
-the next attempt requests the rest, so that ten minutes of a large file are not lost.
+After an interruption, huggingface-hub's snapshot_download starts a file from the beginning. Here its bytes stay in
+`<name>.part` and the next attempt requests the rest, so that ten minutes of a large file are not lost.
 """
 
 import fnmatch
@@ -70,7 +70,7 @@ def download_snapshot(snapshot: Snapshot, directory: Path, *, endpoint: str | No
             fetch(name, part, size)
             if sha256 is not None and _sha256(part) != sha256:
                 part.unlink()
-                raise ModelError(f"{name} of {snapshot.repo_id} arrived damaged; ask again to download it anew.")
+                raise ModelError(f"{name} of {snapshot.repo_id} arrived damaged; repeat the command to get it again.")
             part.rename(target)
 
 
@@ -118,4 +118,4 @@ def _in_one_sentence(repo_id: str, revision: str | None) -> Iterator[None]:
         raise
     except Exception as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
-        raise ModelError(f"{repo_id} can't be downloaded ({reason}); ask again to go on where it stopped.") from error
+        raise ModelError(f"{repo_id} can't be downloaded ({reason}); repeat the command to resume it.") from error

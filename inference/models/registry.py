@@ -61,8 +61,8 @@ class Registry:
     def list_models(self) -> list[ModelEntry]:
         """All models, sorted by name. A model with a damaged manifest is not listed."""
         aliases = self._aliases()
-        found = (self._entry(path, aliases) for path in sorted(self.models_dir.glob(f"*/{MANIFEST}")))
-        return [entry for entry in found if entry is not None]
+        entries = (self._entry(path, aliases) for path in sorted(self.models_dir.glob(f"*/{MANIFEST}")))
+        return [entry for entry in entries if entry is not None]
 
     def get_model(self, name: str) -> ModelEntry:
         """The model with this name or alias. Raises ModelError."""

