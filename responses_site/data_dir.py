@@ -23,7 +23,7 @@ def make_data_dir(path: Path) -> None:
         path.mkdir(parents=True, exist_ok=True)
         reason = "" if os.access(path, os.W_OK | os.X_OK) else "Permission denied"
     except OSError as error:
-        reason = error.strerror or "it can't be made"
+        reason = error.strerror or "it can't be created"
     if reason:
         raise SettingError(f"RESPONSES_DATA_DIR must be a directory that the server can write to; {path}: {reason}.")
     try:
@@ -48,7 +48,7 @@ def close_to_others(path: Path) -> None:
 
 @contextmanager
 def only_server(data_dir: Path) -> Iterator[None]:
-    """Lock the data directory for this server, until the block ends or the process dies.
+    """Lock the data directory for this server, until the block or the process ends.
 
     Raises `SettingError` when another embedded server runs on it: one would claim requests whose readers are connected
     to the other.
@@ -80,9 +80,11 @@ def load_or_create_secret_key(data_dir: Path) -> str:
             _create(path)
         key = path.read_text().strip()
     except OSError as error:
-        raise SettingError(f"RESPONSES_DATA_DIR holds a key that can't be used; {path}: {error.strerror}.") from None
+        raise SettingError(f"RESPONSES_DATA_DIR has a key that can't be used; {path}: {error.strerror}.") from None
     if len(key) < 50:
-        raise SettingError(f"{path} holds no key; remove it and a new one is made, or set RESPONSES_SECRET_KEY.")
+        raise SettingError(
+            f"{path} contains no key; remove it, so that a new one is created, or set RESPONSES_SECRET_KEY."
+        )
     return key
 
 

@@ -1,6 +1,6 @@
 """The environment: each variable is declared once, with its name, kind, default, help and shape.
 
-The settings, the check of every value, `docs/settings.md` and the types of Django's settings are made from that.
+The settings, the check of every value, `docs/settings.md` and the types of Django's settings are derived from that.
 """
 
 from .declaration import Declaration, SettingError

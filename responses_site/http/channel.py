@@ -66,7 +66,7 @@ class Channel(HTTPChannel):
         self.setTimeout(None)  # `Connections` checks the timeouts of all connections
         self._waits_since = time.monotonic()
         if not self.connections.admit(self):
-            self._answer(Overloaded("The server has as many connections as it may. Try again in a few seconds."))
+            self._answer(Overloaded("The server has reached its limit of connections. Try again in a few seconds."))
             self.loseConnection()
 
     def connectionLost(self, reason: Any = connectionDone) -> None:
@@ -91,7 +91,8 @@ class Channel(HTTPChannel):
         seconds = settings.RESPONSES_READ_TIMEOUT_SECONDS
         self._refuse(
             RequestTimeout(
-                f"The headers of the request have not come within {seconds:g} seconds (RESPONSES_READ_TIMEOUT_SECONDS)."
+                f"The headers of the request have not arrived within {seconds:g} seconds "
+                "(RESPONSES_READ_TIMEOUT_SECONDS)."
             )
         )
 

@@ -57,7 +57,7 @@ class Server(DaphneServer):
     """Listens, calls ``ready`` with its port, and runs until stopped. ``failure`` says why it could not listen.
 
     When it stops, it refuses requests, calls ``drain`` on a thread, which ends the generations of this process, and
-    gives readers a moment for their last events. Without ``drain``, responses have RESPONSES_GRACE_SECONDS to end.
+    gives readers a second for their last events. Without ``drain``, responses have RESPONSES_GRACE_SECONDS to end.
     """
 
     def __init__(

@@ -21,7 +21,7 @@ def ensure_default_model() -> None:
         return
     if wanted not in (DEFAULT_ALIAS, DEFAULT_MODEL):
         raise ModelError(
-            f"RESPONSES_DEFAULT_MODEL is {wanted!r}, and this machine has no such model. Bring it with "
+            f"RESPONSES_DEFAULT_MODEL is {wanted!r}, and this machine has no such model. Get it with "
             f"`manage.py models pull REPOSITORY` and `manage.py models alias {wanted} MODEL`, or unset the variable."
         )
     pulled = subprocess.run(
@@ -30,4 +30,4 @@ def ensure_default_model() -> None:
     if pulled.returncode < 0 or pulled.returncode == 130:
         raise KeyboardInterrupt
     if pulled.returncode:
-        raise ModelError("The default model could not be brought; the reason stands above.")
+        raise ModelError("The default model could not be downloaded; the reason is above.")

@@ -15,7 +15,7 @@ from .take_input import Request, take_input
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution(Generic[Request]):
-    """The model and the history of a request. Its input is resolved last, when the limits on it are known."""
+    """The model and the history of a request. Its input is resolved last, when its limits are known."""
 
     served: LiveModel
     history: History
@@ -39,9 +39,9 @@ class Resolution(Generic[Request]):
 
 @contextmanager
 def resolving(*, caller: Caller, request: Request, payload: dict[str, Any]) -> Iterator[Resolution[Request]]:
-    """What the request names. The bytes that are read for it count until the block ends.
+    """Resolve what the request names. The bytes that are read for it count until the block ends.
 
-    Raises an :class:`ApiError` for a model or a history that is not there.
+    Raises an :class:`ApiError` for an unknown model or history.
     """
     served = resolve_model(request.model)
     history = find_history(caller=caller, request=request)

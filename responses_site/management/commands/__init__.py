@@ -1,1 +1,1 @@
-"""`manage.py` commands that concern the settings."""
+"""`manage.py` commands that run servers, migrate, and generate documents."""

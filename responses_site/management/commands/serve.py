@@ -29,7 +29,7 @@ def empty_write_ahead_log() -> None:
 class Command(BaseCommand):
     """One process: web server, Celery worker, engine."""
 
-    help = "Serve on HOST:PORT with SQLite and the engine in this process. Ctrl-C ends it."
+    help = "Serve on HOST:PORT with SQLite and the engine in this process. Ctrl-C stops it."
     requires_system_checks: list[str] = []
 
     def handle(self, *args: Any, **options: Any) -> None:
