@@ -26,7 +26,8 @@ VOCAB_SIZE = 2**60
 
 def encode(text: str) -> tuple[int, ...]:
     """The ids of plain text; never a marker. Lone surrogates, which UTF-8 can't carry, become "?"."""
-    return tuple(_piece_id(piece) for piece in _PIECE.findall(text.encode("utf-8", errors="replace")))
+    # Not findall: that would hold the interpreter until it has found everything.
+    return tuple(_piece_id(match[0]) for match in _PIECE.finditer(text.encode("utf-8", errors="replace")))
 
 
 def token_bytes(token: int) -> bytes:
