@@ -12,7 +12,7 @@ import orjson
 MOST_REMEMBERED = 4096
 GROWTH = 1.5
 """By how much a history must have grown before its summary is worth another try."""
-_FIRST_ITEMS = 3
+_MOST_ENTRIES, _MOST_CHARACTERS, _DEEPEST = 8, 1000, 4
 
 _lock = threading.Lock()
 _failed: OrderedDict[bytes, int] = OrderedDict()
@@ -24,8 +24,8 @@ class SummaryAttempts:
 
     def __init__(self, items: Iterable[Mapping[str, Any]], *, scope: str, model: str) -> None:
         """``scope``: whose history it is; ``model``: the model's digest."""
-        first = [{name: value for name, value in item.items() if name != "id"} for item in islice(items, _FIRST_ITEMS)]
-        self._key = hashlib.sha256(orjson.dumps([scope, model, first], option=orjson.OPT_SORT_KEYS)).digest()
+        first = [_beginning(item) for item in islice(items, _MOST_ENTRIES)]
+        self._key = hashlib.sha256(orjson.dumps([scope, model, first])).digest()
 
     def is_hopeless(self, tokens: int) -> bool:
         """Whether a summary failed when the history was hardly shorter than now."""
@@ -40,3 +40,17 @@ class SummaryAttempts:
             _failed.move_to_end(self._key)
             while len(_failed) > MOST_REMEMBERED:
                 _failed.popitem(last=False)
+
+
+def _beginning(value: Any, depth: int = 0) -> Any:
+    """A few entries of a JSON value, without ids: enough to know it again, and quickly read however large it is."""
+    if isinstance(value, str):
+        return value[:_MOST_CHARACTERS]
+    if depth == _DEEPEST:
+        return None
+    if isinstance(value, Mapping):
+        names = [name for name in islice(value, _MOST_ENTRIES) if name != "id"]
+        return [[name, _beginning(value[name], depth + 1)] for name in sorted(names)]
+    if isinstance(value, list | tuple):
+        return [_beginning(entry, depth + 1) for entry in value[:_MOST_ENTRIES]]
+    return value
