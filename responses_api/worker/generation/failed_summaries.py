@@ -12,6 +12,7 @@ import orjson
 MOST_REMEMBERED = 4096
 GROWTH = 1.5
 """By how much a history must have grown before its summary is worth another try."""
+_FIRST_ITEMS = 2
 _MOST_ENTRIES, _MOST_CHARACTERS, _DEEPEST = 8, 1000, 4
 
 _lock = threading.Lock()
@@ -24,7 +25,7 @@ class SummaryAttempts:
 
     def __init__(self, items: Iterable[Mapping[str, Any]], *, scope: str, model: str) -> None:
         """``scope``: whose history it is; ``model``: the model's digest."""
-        first = [_beginning(item) for item in islice(items, _MOST_ENTRIES)]
+        first = [_beginning(item) for item in islice(items, _FIRST_ITEMS)]
         self._key = hashlib.sha256(orjson.dumps([scope, model, first])).digest()
 
     def is_hopeless(self, tokens: int) -> bool:
