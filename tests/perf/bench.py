@@ -17,18 +17,36 @@ from pathlib import Path
 from responses_site.setting_kinds import BASE_DIR
 
 from . import chain, constraints, latency
-from .measures import causes, tiny
+from .load.disturbance import Disturbance
+from .measures import (
+    causes,
+    default_model,
+    events,
+    long_prompt,
+    neighbour,
+    repetition,
+    requests,
+    tiny,
+    turns,
+)
 from .options import Options
 from .report import Report
 
 MEASURES: dict[str, Callable[[Options, Report], None]] = {
     "tiny": tiny.run,
     "causes": causes.run,
+    "default": default_model.run,
+    "requests": requests.run,
+    "long-prompt": long_prompt.run,
+    "turns": turns.run,
+    "repetition": repetition.run,
+    "neighbour": neighbour.run,
+    "events": events.run,
     "constraints": constraints.run,
     "latency": latency.run,
     "chain": chain.run,
 }
-SHORT = ("tiny",)
+SHORT = ("tiny", "events")
 KEPT = BASE_DIR / ".bench"
 """Where figures are kept unless `--json` says otherwise."""
 
@@ -40,6 +58,11 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="one round of the quickest ones, held to no limit")
     parser.add_argument("--streams", type=numbers, metavar="N,…", help="only with so many streams")
     parser.add_argument("--set", type=pair, action="append", default=[], metavar="NAME=VALUE", help="for our servers")
+    parser.add_argument("--rounds", type=int, metavar="N", help="how often each is measured (3; with --short 1)")
+    parser.add_argument(
+        "--against", type=pair, action="append", default=[], metavar="NAME=VALUE", help="for a second server of ours"
+    )
+    parser.add_argument("--peers", type=Path, action="append", default=[], metavar="VENV", help="has other servers")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures are kept")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # servers are ended then, too
@@ -49,10 +72,18 @@ def main() -> int:
     report = Report.read(arguments.json or KEPT / ("short.json" if arguments.short else "figures.json"))
     with tempfile.TemporaryDirectory(prefix="responses-bench-") as work:
         options = Options(
-            work=Path(work), is_short=arguments.short, streams=arguments.streams, settings=dict(arguments.set)
+            work=Path(work),
+            is_short=arguments.short,
+            rounds=arguments.rounds or (1 if arguments.short else 3),
+            streams=arguments.streams,
+            settings=dict(arguments.set),
+            against=dict(arguments.against),
+            peers=tuple(path.resolve() for path in arguments.peers),
         )
         for name in arguments.names or (SHORT if arguments.short else MEASURES):
+            disturbance = Disturbance()
             MEASURES[name](options, report)
+            report.note_details(f"disturbance/{name}", {"cores_of_others": disturbance.tell()})
             report.write()
     return 1 if report.missed and not arguments.short else 0
 

@@ -55,6 +55,10 @@ class Report:
     figures: dict[str, Figure] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     """The single values behind the figures, by the first parts of the key."""
+    machine: dict[str, Any] = field(default_factory=dict)
+    """Where the latest figure was measured."""
+    measured: str = ""
+    """The day of that."""
     missed: list[str] = field(default_factory=list)
     """Keys of figures of this run that are beyond their limits."""
 
@@ -66,10 +70,12 @@ class Report:
             kept = json.loads(path.read_text(encoding="utf-8"))
             report.figures = {key: Figure(**value) for key, value in kept["figures"].items()}
             report.details = kept["details"]
+            report.machine, report.measured = kept["machine"], kept["measured"]
         return report
 
     def note(self, key: str, figure: Figure) -> None:
         """Keep a figure and print it."""
+        self.machine, self.measured = this_machine(), datetime.datetime.now(datetime.UTC).date().isoformat()
         self.figures[key] = figure
         if figure.is_good is False:
             self.missed.append(key)
@@ -79,19 +85,20 @@ class Report:
         """Keep what a figure was made of."""
         self.details[key] = values
 
-    def write(self) -> None:
-        """Write the file."""
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+    def write(self, path: Path | None = None) -> None:
+        """Write the file, or another one."""
+        path = path or self.path
+        path.parent.mkdir(parents=True, exist_ok=True)
         content = {
-            "machine": machine(),
-            "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
+            "machine": self.machine,
+            "measured": self.measured,
             "figures": {key: asdict(figure) for key, figure in sorted(self.figures.items())},
             "details": dict(sorted(self.details.items())),
         }
-        self.path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def machine() -> dict[str, Any]:
+def this_machine() -> dict[str, Any]:
     """What the figures depend on."""
     return {
         "system": platform.system(),

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.perf.trace.points import FACTORIES, FUNCTIONS, GENERATOR, ROOTS
+from tests.perf.trace.points import EMISSIONS, FACTORIES, FUNCTIONS, GENERATOR, ROOTS
 from tests.perf.trace.table import LOCK_IN_MLX, LOCK_OUTSIDE, Spent, StepTimes, TraceDirectory
 from tests.processes import run_python
 
-POINTS = [*ROOTS, GENERATOR, *FACTORIES, *FUNCTIONS]
+POINTS = [*ROOTS, GENERATOR, *FACTORIES, *FUNCTIONS, *EMISSIONS]
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.module}.{point.name}")

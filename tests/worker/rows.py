@@ -16,12 +16,10 @@ Heard = list[tuple[str, Message]]
 """Everything that has been published: the group, and the message."""
 
 
-def queue(
-    content: object, *, background: bool = False, stream: bool = True, store: bool = True, **options: object
-) -> str:
+def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True, **options: object) -> str:
     """A waiting row; the id of its response."""
     kind = {"background": True} if background else {"stream": stream}
-    payload = {"input": content, "store": store, **kind, **options}
+    payload = {"input": text, "store": store, **kind, **options}
     public_id = new_response_id()
     create_response(
         caller=Caller(project=default_project()),

@@ -8,7 +8,6 @@ import orjson
 import pytest
 from django.db import OperationalError
 
-from inference.types import GenerationRequest
 from responses_api.bus.messages import ResponseRefused
 from responses_api.errors import Overloaded
 from responses_api.models import Response
@@ -126,35 +125,6 @@ def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: Heard)
     worker.wake()
     wait_until_ended(worker)
     wait_until(lambda: all(public_id in worker.ended for public_id in ids))
-
-
-def test_a_summary_that_failed_is_not_asked_for_every_turn(worker: GenerationWorker, heard: Heard) -> None:
-    """The model answers with nothing, so the turn goes on whole; the next turn doesn't try again."""
-    long = "All of this happened a long time ago. " * 300
-    # The request for a summary is added to the last message that it is about.
-    turns = [long, f"[[say:]] {long}", "first"]
-    summaries: list[str] = []
-
-    def note_summaries(compacting: Compacting) -> Any:
-        following = NEXT(compacting)
-        if isinstance(following, GenerationRequest):
-            summaries.append(following.id)
-        return following
-
-    def turn(*texts: str) -> None:
-        messages = [{"role": "user", "content": text} for text in texts]
-        public_id = queue(messages, context_management=[{"type": "compaction", "compact_threshold": 1000}])
-        worker.wake()
-        wait_until_none_is_active()
-        assert end(heard, public_id) == "response.completed"
-
-    with patch.object(Compacting, "next", note_summaries):
-        turn(*turns)
-        assert len(summaries) == 1
-        turn(*turns, "second")
-        assert len(summaries) == 1
-        turn(*turns, long, long, "much later")
-        assert len(summaries) == 2
 
 
 def test_what_takes_long_to_prepare_holds_up_nothing_else(worker: GenerationWorker, heard: Heard) -> None:

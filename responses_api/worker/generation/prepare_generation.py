@@ -28,7 +28,6 @@ from responses_api.services.prompts.renderer import Renderer
 from responses_api.streaming.token_counts import TokenCounts
 
 from .answer_form import answer_form
-from .failed_summaries import SummaryAttempts
 from .read_sampling import read_sampling
 from .summarise_history import Summariser, default_keep_tokens
 
@@ -262,7 +261,6 @@ class Compacting:
             max_tokens=SUMMARY_TOKENS if own is None else own.max_output_tokens,
             keep_tokens=self._keep_tokens(),
         )
-        self._attempts = SummaryAttempts(job.items, scope=job.scope, model=job.info.digest)
         self._passes = 0
         self._text: list[str] = []
         self._spent = TokenCounts()
@@ -281,18 +279,15 @@ class Compacting:
         return policies[0].compact_threshold if policies else None
 
     def is_due(self) -> bool:
-        """Whether to compact now: the request asks for it, or its history has reached the threshold.
-
-        A history that could not be shortened before waits until it has grown, or no longer fits the context.
-        """
+        """Whether to compact now: the request asks for it, or its history has reached the threshold."""
         request = self._job.request
         if isinstance(request, CompactRequest) or request.asks_for_compaction:
             return True
-        window = self._job.info.context_length
         threshold = self._threshold()
-        if not self._summariser.reaches(window if threshold is None else min(window, threshold)):
-            return False
-        return self._summariser.reaches(window) or not self._attempts.is_hopeless(self._summariser.tokens)
+        limit = self._job.info.context_length
+        if threshold is not None:
+            limit = min(limit, threshold)
+        return self._summariser.reaches(limit)
 
     def hold(self, size: int) -> None:
         """Count its bytes until it is released. Raises :class:`Overloaded` when the budget is used up."""
@@ -328,8 +323,6 @@ class Compacting:
 
     def _result(self) -> Prepared:
         job, content = self._job, self._summariser.result()
-        if not content.summary and self._passes:
-            self._attempts.note_failure(self._summariser.tokens)
         if isinstance(job.request, CreateResponse) and not (content.summary or job.request.asks_for_compaction):
             return _answer(job, job.request, job.items, spent=self._spent)
         blob = seal_compaction(content, owner=job.cache_scope)

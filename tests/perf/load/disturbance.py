@@ -13,7 +13,6 @@ Result = TypeVar("Result")
 
 MOST = 0.1
 """Of one core: a measurement with more is repeated."""
-TRIES = 2
 _SERVICES = ("postgres", "redis-server")
 """They work for the server that is measured."""
 
@@ -29,13 +28,23 @@ class Disturbance:
         """How many cores others have kept busy on average."""
         return max(0.0, _others() - self._before) / (time.perf_counter() - self._began)
 
+    def tell(self) -> float:
+        """The same, and a line of warning when it is too much."""
+        cores = self.cores()
+        if cores > MOST:
+            print(f"    others kept {cores:.2f} cores busy meanwhile: these figures mean little", flush=True)
+        return cores
 
-def undisturbed(run: Callable[[], Result]) -> tuple[Result, float]:
-    """The result of the run that others disturbed least, of up to two, and how many cores they kept busy then."""
+
+def undisturbed(run: Callable[[int], Result], *, tries: int) -> tuple[Result, float]:
+    """The result of the run that others disturbed least, and how many cores they kept busy then.
+
+    ``run`` is given the number of the try, to make other prompts each time: a prefix cache knows those of before.
+    """
     best: tuple[Result, float] | None = None
-    for _ in range(TRIES):
+    for number in range(tries):
         disturbance = Disturbance()
-        result = run()
+        result = run(number)
         cores = disturbance.cores()
         if best is None or cores < best[1]:
             best = result, cores

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -43,14 +43,16 @@ def redis_listens() -> bool:
 
 
 @contextmanager
-def embedded_server(data_dir: Path, *, models: Path | None = None, **settings: str) -> Iterator[LiveServer]:
+def embedded_server(data_dir: Path, settings: Mapping[str, str], *, models: Path | None = None) -> Iterator[LiveServer]:
     """The embedded shape, with the models and the libraries of another data directory."""
     with started(embedded(_with_models(data_dir, models), **settings)) as server:
         yield server
 
 
 @contextmanager
-def small_team(data_dir: Path, *, models: Path | None = None, **settings: str) -> Iterator[LiveServer | None]:
+def small_team(
+    data_dir: Path, settings: Mapping[str, str], *, models: Path | None = None
+) -> Iterator[LiveServer | None]:
     """The team shape with one web and one worker process; None where PostgreSQL or Redis is missing."""
     with database() as url:
         if url is None or not redis_listens():
@@ -61,7 +63,8 @@ def small_team(data_dir: Path, *, models: Path | None = None, **settings: str) -
             data_dir=_with_models(data_dir, models),
             settings={
                 "DATABASE_URL": url,
-                "REDIS_URL": REDIS_URL,
+                # Servers that share a broker take each other's messages.
+                "REDIS_URL": urlsplit(REDIS_URL)._replace(path=f"/{secrets.choice(range(1, 16))}").geturl(),
                 "RESPONSES_SECRET_KEY": secrets.token_urlsafe(48),
                 **settings,
             },

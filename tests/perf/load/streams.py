@@ -30,15 +30,34 @@ class Target:
     """Up to and with `/v1`."""
     key: str = ""
     api: Api = "responses"
+    model: str = ""
+    """Empty for the server's default."""
+
+    @property
+    def path(self) -> str:
+        """Of the endpoint."""
+        return "/responses" if self.api == "responses" else "/chat/completions"
+
+    def body(
+        self, messages: Sequence[dict[str, str]], *, tokens: int, stream: bool = True, **more: Any
+    ) -> dict[str, Any]:
+        """A greedy request for so many tokens."""
+        body: dict[str, Any] = {"temperature": 0, "stream": stream, **more}
+        if self.model:
+            body["model"] = self.model
+        if self.api == "responses":
+            return body | {"input": list(messages), "max_output_tokens": tokens}
+        if stream:
+            body["stream_options"] = {"include_usage": True}
+        return body | {"messages": list(messages), "max_tokens": tokens}
 
     def request(self, body: dict[str, Any]) -> bytes:
         """A whole HTTP request."""
-        path = "/responses" if self.api == "responses" else "/chat/completions"
         parts = urlsplit(self.url)
         content = json.dumps(body).encode()
         authorization = f"Authorization: Bearer {self.key}\r\n" if self.key else ""
         head = (
-            f"POST {parts.path}{path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
+            f"POST {parts.path}{self.path} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Type: application/json\r\n"
             f"Content-Length: {len(content)}\r\nConnection: close\r\n{authorization}\r\n"
         )
         return head.encode() + content
@@ -139,13 +158,17 @@ class Reading:
         try:
             self.read()
         finally:
-            for reader in self._readers:
-                reader.socket.close()
-            self._selector.close()
+            self.close()
         for reader in self._readers:
             if reader.stream.error:
                 raise Failed(reader.stream.error)
         return [reader.stream for reader in self._readers]
+
+    def close(self) -> None:
+        """Leave what has not ended."""
+        for reader in self._readers:
+            reader.socket.close()
+        self._selector.close()
 
     def _receive(self, reader: "_Reader") -> None:
         data = reader.socket.recv(1 << 18)

@@ -66,7 +66,7 @@ def traced_runner(name: str, options: Options, directory: TraceDirectory) -> Ite
         return
     start = embedded_server if name == "embedded" else small_team
     settings = {**SETTINGS, **options.settings, **directory.environment}
-    with start(options.work / f"tiny-traced-{name}", models=models, **settings) as server:
+    with start(options.work / f"tiny-traced-{name}", settings, models=models) as server:
         if server is None:
             yield None, 0
             return

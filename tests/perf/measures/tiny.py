@@ -73,7 +73,7 @@ def run(options: Options, report: Report) -> None:
     models = tiny_models(options)
     with runners(options, models) as things:
         for level in options.levels(*LEVELS):
-            compare(things, level, tokens_of(options, level), rounds=options.rounds, report=report)
+            compare(things, level, options, report)
 
 
 def tiny_models(options: Options) -> Path:
@@ -92,17 +92,14 @@ def tokens_of(options: Options, level: int) -> int:
 @contextmanager
 def runners(options: Options, models: Path) -> Iterator[dict[str, Runner]]:
     """All that are compared, the bare one first."""
+    settings = {**SETTINGS, **options.settings}
     with ExitStack() as stack:
         things: dict[str, Runner] = {}
         for name in ("bare", "engine"):
             things[name] = stack.enter_context(child(name, models))
-        server = stack.enter_context(
-            embedded_server(options.work / "tiny", models=models, **SETTINGS, **options.settings)
-        )
+        server = stack.enter_context(embedded_server(options.work / "tiny", settings, models=models))
         things["embedded"] = Served(server)
-        team = stack.enter_context(
-            small_team(options.work / "tiny-team", models=models, **SETTINGS, **options.settings)
-        )
+        team = stack.enter_context(small_team(options.work / "tiny-team", settings, models=models))
         if team is None:
             print("tiny model, team: not measured, it needs PostgreSQL and Redis")
         else:
@@ -122,15 +119,18 @@ def child(name: str, models: Path, environment: Mapping[str, str] | None = None)
         started.close()
 
 
-def compare(things: Mapping[str, Runner], level: int, tokens: int, *, rounds: int, report: Report) -> None:
+def compare(things: Mapping[str, Runner], level: int, options: Options, report: Report) -> None:
     """Let all generate in turn, and note what each makes of the bare one's speed."""
+    tokens = tokens_of(options, level)
     steps: dict[str, list[float]] = {name: [] for name in things}
     others: dict[str, list[float]] = {name: [] for name in things}
     for thing in things.values():
         thing.run(work(f"warm/{level}", level, tokens // 4))
-    for number in range(rounds):
+    for number in range(options.rounds):
         for name, thing in things.items():
-            rates, cores = undisturbed(partial(thing.run, work(f"{number}/{level}", level, tokens)))
+            rates, cores = undisturbed(
+                partial(one_pass, thing, f"{number}/{level}", level, tokens), tries=options.tries
+            )
             steps[name].append(rates.steps_per_second)
             others[name].append(cores)
     report.note_details(f"tiny/{level}", {"steps_per_second": steps, "cores_of_others": others})
@@ -157,6 +157,11 @@ def compare(things: Mapping[str, Runner], level: int, tokens: int, *, rounds: in
                 at_most=MOST_MS_OUTSIDE.get(level) if is_server else None,
             ),
         )
+
+
+def one_pass(thing: Runner, seed: str, level: int, tokens: int, attempt: int) -> Rates:
+    """Generate once."""
+    return thing.run(work(f"{seed}/{attempt}", level, tokens))
 
 
 def work(seed: str, level: int, tokens: int, sampling: SamplingKind = "greedy") -> Work:

@@ -54,3 +54,9 @@ FUNCTIONS = (
     Point("inference.engine.stop_strings", "StopStrings.add", "stop strings"),
     Point("inference.engine.mlx_engine", "MlxEngine._emit", "sink"),
 )
+
+EMISSIONS = (
+    Point("inference.engine.mlx_engine", "MlxEngine._emit", ""),
+    Point("inference.scripted.engine", "ScriptedEngine._emit", ""),
+)
+"""What gives the chunks of a step to the engine's sink."""

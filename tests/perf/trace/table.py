@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from tests.perf.load.processes import ThreadUsage
 
 from .points import DISPATCHING, EVALUATING, IDLE, STEP
+from .startup_path import watched_by
 from .tracer import PAUSE_SECONDS, PHASE_FILE
 
 MLX = (STEP, DISPATCHING, EVALUATING)
@@ -63,15 +64,9 @@ class TraceDirectory:
     """Where the traced processes of one server write, and read what is measured now."""
 
     def __init__(self, path: Path) -> None:
-        path.mkdir(parents=True, exist_ok=True)
-        self.path = path
-
-    @property
-    def environment(self) -> dict[str, str]:
+        self.environment = watched_by("BENCH_TRACE_DIR", path)
         """What the traced processes are given."""
-        here = Path(__file__).resolve()
-        paths = [here.parent / "startup", here.parents[3]]
-        return {"BENCH_TRACE_DIR": str(self.path), "PYTHONPATH": ":".join(map(str, paths))}
+        self.path = path
 
     def begin(self, phase: str) -> None:
         """What is generated from now on is of this phase."""

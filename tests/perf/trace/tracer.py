@@ -8,19 +8,15 @@ so (see `startup/sitecustomize.py`).
 import atexit
 import functools
 import gc
-import importlib.abc
-import importlib.machinery
 import json
 import os
-import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from .points import COLLECTING, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, ROOTS, Point
+from .patching import Patch, patch_on_import
+from .points import COLLECTING, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, ROOTS
 
 PHASE_FILE = "phase"
 PAUSE_SECONDS = 0.05
@@ -110,41 +106,21 @@ class Trace:
         temporary.replace(file)
 
 
-class Patcher(importlib.abc.MetaPathFinder):
-    """Replaces the functions of the points as their modules are imported."""
+class Wrapping:
+    """Functions that do what they replace and count it."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._patches: dict[str, list[tuple[Point, Callable[[Any, str], Any]]]] = {}
-        wraps = ((ROOTS, self._root), ((GENERATOR,), self._generator), (FACTORIES, self._factory))
-        for points, wrap in (*wraps, (FUNCTIONS, self._function)):
-            for point in points:
-                self._patches.setdefault(point.module, []).append((point, wrap))
 
-    def find_spec(
-        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        """The module's own, with a loader that also patches it."""
-        if name not in self._patches:
-            return None
-        spec = importlib.machinery.PathFinder.find_spec(name, path, target)
-        if spec is None or spec.loader is None:
-            return None
-        execute = spec.loader.exec_module
-
-        def execute_and_patch(module: ModuleType) -> None:
-            execute(module)
-            self.patch(module)
-
-        spec.loader.exec_module = execute_and_patch  # type: ignore[method-assign]
-        return spec
-
-    def patch(self, module: ModuleType) -> None:
-        """Replace what the points name in a module. Raises AttributeError for a name that it doesn't have."""
-        for point, wrap in self._patches[module.__name__]:
-            *path, name = point.name.split(".")
-            owner = functools.reduce(getattr, path, module)
-            setattr(owner, name, wrap(getattr(owner, name), point.cause))
+    @property
+    def patches(self) -> list[Patch]:
+        """All that is replaced."""
+        return [
+            *((point, self._root) for point in ROOTS),
+            (GENERATOR, self._generator),
+            *((point, self._factory) for point in FACTORIES),
+            *((point, self._function) for point in FUNCTIONS),
+        ]
 
     def _root(self, function: Any, cause: str) -> Any:
         trace = self._trace
@@ -206,7 +182,7 @@ class Patcher(importlib.abc.MetaPathFinder):
 def install(directory: Path) -> None:
     """Trace this process from now on, and write ``trace-PID.json`` when it is idle and at its end."""
     trace = Trace(directory)
-    sys.meta_path.insert(0, Patcher(trace))
+    patch_on_import(Wrapping(trace).patches)
     atexit.register(trace.write)
 
     def on_collection(phase: str, _: object) -> None:

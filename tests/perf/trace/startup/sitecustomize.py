@@ -1,9 +1,13 @@
-"""Python imports this at its start where the directory is on `PYTHONPATH`: traces the processes of a benchmark."""
+"""Python imports this at its start where the directory is on `PYTHONPATH`: watches the processes of a benchmark."""
 
 import os
 from pathlib import Path
 
 if "BENCH_TRACE_DIR" in os.environ:
-    from tests.perf.trace.tracer import install
+    from tests.perf.trace import tracer
 
-    install(Path(os.environ["BENCH_TRACE_DIR"]))
+    tracer.install(Path(os.environ["BENCH_TRACE_DIR"]))
+if "BENCH_EMISSIONS_DIR" in os.environ:
+    from tests.perf.trace import emissions
+
+    emissions.install(Path(os.environ["BENCH_EMISSIONS_DIR"]))
