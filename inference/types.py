@@ -114,6 +114,10 @@ class GenerationRequest:
     thinking: ThinkingLimit | None = None
     cache_scope: str = ""
     """The name of the private prefix cache that is used."""
+    cache_key: str = ""
+    """A hint: what is cached under one key of a scope is kept, and dropped, together. It gives access to nothing."""
+    cuts: tuple[int, ...] = ()
+    """Positions in the prompt at which other prompts are likely to differ, where its state is worth keeping."""
     priority: int = 0
     """0 interactive, 1 background; requests are admitted in the order (priority, arrival)."""
 
@@ -249,6 +253,9 @@ class ChatTokenizer(Protocol):
 
     def encode_markup(self, text: str) -> tuple[int, ...]:
         """The tokens of text as a template writes it: special tokens are encoded as such."""
+
+    def cuts(self, prompt: Sequence[int]) -> tuple[int, ...]:
+        """Positions in a prompt at which other prompts are likely to differ; see `GenerationRequest.cuts`."""
 
     def decode(self, tokens: Sequence[int]) -> str:
         """The text of a part of a prompt, with special tokens."""

@@ -19,11 +19,11 @@ from inference.constraints.matching import Matcher
 from inference.engine.logits import Float32Logits, processors_for
 from inference.engine.logprobs import LogprobQuery, Scores, Spelling, score
 from inference.engine.model_loading import LoadedModel
-from inference.engine.prefix_cache import PrefixCache
 from inference.engine.prompt_queue import PromptQueue
 from inference.engine.sampling import sampler_for
 from inference.engine.sequence import Sequence, request_error
 from inference.engine.thinking import ThinkingWatch
+from inference.prefix_cache.prefix_cache import PrefixCache
 from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo
 
 log = logging.getLogger(__name__)
@@ -97,7 +97,8 @@ class Batch:
     def step(self) -> list[Chunk]:
         """Read a slice of prompts and decode one token of every generating sequence."""
         chunks = self._take_compiled()
-        chunks += self._prompts.start(self._prefix_cache)
+        with mx.stream(self._generator.stream):
+            chunks += self._prompts.start(self._prefix_cache)
         chunks += self._read()
         if self._generating:
             try:
@@ -143,7 +144,8 @@ class Batch:
 
     def _read_slice(self, sequence: Sequence) -> list[Chunk]:
         model = self._loaded.model
-        tokens = sequence.context[sequence.done : sequence.done + self._prefill_step]
+        end = min([sequence.done + self._prefill_step, *sequence.cuts[:1]])
+        tokens = sequence.context[sequence.done : end]
         try:
             with mx.stream(self._generator.stream):
                 if sequence.cache is None:
@@ -154,7 +156,10 @@ class Batch:
         except Exception as error:
             self._prompts.remove(sequence.request.id)
             return [sequence.failed(error)]
-        sequence.done += len(tokens)
+        sequence.done = end
+        if sequence.cuts[:1] == [end]:
+            del sequence.cuts[0]
+            self._keep(sequence, list(sequence.context[:end]), sequence.cache)
         return []
 
     def _hand_over(self, group: list[Sequence]) -> list[Chunk]:
@@ -246,8 +251,9 @@ class Batch:
             return
         try:
             with mx.stream(self._generator.stream):
-                if self._prefix_cache.insert(sequence.request.cache_scope, tokens, cache):
-                    read = min(len(tokens), len(sequence.request.prompt))
+                request = sequence.request
+                if self._prefix_cache.insert(request.cache_scope, tokens, cache, key=request.cache_key):
+                    read = min(len(tokens), len(request.prompt))
                     sequence.written = max(0, read - sequence.cached)
         except Exception:  # the cache only saves time
             log.exception("a sequence's state can't be cached")

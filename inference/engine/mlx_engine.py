@@ -18,7 +18,7 @@ from inference.types import Chunk, EngineLoad, GenerationRequest, ModelError, Mo
 
 if TYPE_CHECKING:
     from inference.engine.batch import Batch
-    from inference.engine.prefix_cache import PrefixCache
+    from inference.prefix_cache.prefix_cache import PrefixCache
 
 log = logging.getLogger(__name__)
 
@@ -133,9 +133,10 @@ class MlxEngine:
 
         loaded = load_model(self._directory, progress=progress)
         from inference.engine.batch import Batch
-        from inference.engine.prefix_cache import PrefixCache
+        from inference.prefix_cache.layout import Layout
+        from inference.prefix_cache.prefix_cache import PrefixCache
 
-        self._prefix_cache = PrefixCache(self.options.prompt_cache_bytes)
+        self._prefix_cache = PrefixCache(self.options.prompt_cache_bytes, Layout.of_model(loaded.model))
         batch = Batch(
             loaded,
             self.info,

@@ -6,7 +6,7 @@ from inference.engine.sequence import Sequence
 from inference.types import Chunk
 
 if TYPE_CHECKING:
-    from inference.engine.prefix_cache import PrefixCache
+    from inference.prefix_cache.prefix_cache import PrefixCache
 
 _STARTED_AHEAD = 8
 """How many sequences may look up a prefix and count as started before their prompt is read."""
@@ -33,8 +33,8 @@ class PromptQueue:
         return self._sequences.pop(request_id, None)
 
     def is_long(self, sequence: Sequence) -> bool:
-        """The rest of its prompt is longer than a slice."""
-        return sequence.remaining > self._slice_tokens
+        """The rest of its prompt is longer than a slice, or is to be read in more than one."""
+        return sequence.remaining > self._slice_tokens or bool(sequence.cuts)
 
     def start(self, prefix_cache: "PrefixCache") -> list[Chunk]:
         """Look up the prefixes of the sequences that will be read next; returns their first chunks."""
@@ -43,8 +43,10 @@ class PromptQueue:
             if not sequence.started:
                 sequence.started = True
                 request = sequence.request
-                sequence.cache, sequence.done = prefix_cache.fetch(request.cache_scope, sequence.context)
-                sequence.cached = sequence.done
+                hit = prefix_cache.fetch(request.cache_scope, sequence.context, key=request.cache_key)
+                sequence.cache, sequence.done, sequence.cached = hit.cache, hit.covered, hit.covered
+                if prefix_cache.wants_cuts:
+                    sequence.plan_cuts((*request.cuts, hit.known), apart=self._slice_tokens // 4)
                 cached = min(sequence.cached, len(request.prompt))
                 chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
         return chunks

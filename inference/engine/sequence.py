@@ -1,6 +1,7 @@
 """One sequence of a batch: its request, the tokens that it has read and generated, and its end."""
 
 import logging
+from collections.abc import Iterable
 from typing import Any
 
 from inference.constraints.matching import Matcher
@@ -26,6 +27,7 @@ class Sequence:
         self.done = 0  # tokens of the context that are in `cache`
         self.cached = 0  # how many of them came from the prefix cache
         self.written = 0  # prompt tokens that were added to the prefix cache
+        self.cuts: list[int] = []  # where its state is put into the prefix cache while its prompt is read
         self.uid = -1
         self.chosen = 0
         for token in request.generated:
@@ -35,6 +37,14 @@ class Sequence:
     def remaining(self) -> int:
         """How many tokens of the context are still to be read."""
         return len(self.context) - self.done
+
+    def plan_cuts(self, wanted: Iterable[int], *, apart: int) -> None:
+        """Stop at these positions to keep the state there, but for those fewer than `apart` tokens after another."""
+        last = self.done
+        for position in sorted(set(wanted)):
+            if max(last, self.done) + max(apart, 1) <= position < len(self.context):
+                self.cuts.append(position)
+                last = position
 
     @property
     def ended(self) -> Finish | None:

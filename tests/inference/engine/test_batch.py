@@ -49,7 +49,8 @@ class Bench:
     ) -> None:
         from inference.engine.batch import Batch
         from inference.engine.detokenizer import BytesDetokenizer
-        from inference.engine.prefix_cache import PrefixCache
+        from inference.prefix_cache.layout import Layout
+        from inference.prefix_cache.prefix_cache import PrefixCache
 
         letters = [bytes((number % 256,)) for number in range(SIZE)]
         loaded = SimpleNamespace(
@@ -59,7 +60,7 @@ class Bench:
             vocabulary=vocabulary,
         )
         info = ModelInfo(name="tiny", digest="", context_length=512, vocab_size=SIZE)
-        cache = PrefixCache(cache_bytes)
+        cache = PrefixCache(cache_bytes, Layout.of_model(model))
         self.batch = Batch(loaded, info, batch_size=8, prefill_step=4, prefix_cache=cache)  # type: ignore[arg-type]
         self.chunks: dict[str, list[Chunk]] = {}
 

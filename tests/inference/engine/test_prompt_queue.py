@@ -7,6 +7,7 @@ import pytest
 from inference.engine.detokenizer import BytesDetokenizer
 from inference.engine.prompt_queue import PromptQueue
 from inference.engine.sequence import Sequence, request_error
+from inference.prefix_cache.prefix_cache import Hit
 from inference.types import GenerationRequest, ModelInfo, Sampling
 
 SLICE = 10
@@ -14,8 +15,10 @@ INFO = ModelInfo(name="m", digest="d", context_length=100, vocab_size=256)
 
 
 class NoPrefixes:
-    def fetch(self, scope: str, prompt: tuple[int, ...]) -> tuple[None, int]:
-        return None, 0
+    wants_cuts = False
+
+    def fetch(self, scope: str, prompt: tuple[int, ...], *, key: str) -> Hit:
+        return Hit()
 
 
 def request(name: str, tokens: int, **more: Any) -> GenerationRequest:
