@@ -14,6 +14,7 @@ from typing import Any
 
 from inference.models.model_files import read_dialect, special_tokens
 from inference.models.special_text import SpecialTexts
+from inference.models.template_cuts import TemplateCuts
 from inference.types import Message, ModelError
 
 _RUNS_AT_ONCE = 256
@@ -30,6 +31,7 @@ class TemplateTokenizer:
         self._plain: dict[str, list[int]] = {}
         self._special = SpecialTexts(())
         self._longest_token = 0
+        self._cuts: TemplateCuts | None = None
         self.dialect = read_dialect(directory)
         """How the model calls tools and thinks."""
         self.special_tokens = special_tokens(directory)
@@ -80,10 +82,33 @@ class TemplateTokenizer:
             text: str = self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False)
             return text
 
+    def cuts(self, prompt: Sequence[int]) -> tuple[int, ...]:
+        """Positions in a prompt at which other prompts are likely to differ: the end of what the template puts before
+        the first message of the user, and the beginning of the answer.
+        """
+        with self._lock:
+            self._load()
+            if self._cuts is None:
+                self._cuts = self._learn_cuts()
+            return self._cuts.find(prompt)
+
     def load(self) -> None:
         """Load now what `render` would load at its first call. Raises ModelError."""
         with self._lock:
             self._load()
+
+    def _learn_cuts(self) -> TemplateCuts:
+        def render(text: str, answers: bool) -> list[int]:
+            return self._ids(
+                self._tokenizer.apply_chat_template(
+                    [{"role": "user", "content": text}], tokenize=False, add_generation_prompt=answers
+                )
+            )
+
+        try:
+            return TemplateCuts.learn(render, frozenset(self.special_tokens.values()))
+        except Exception:  # a template may raise anything
+            return TemplateCuts()
 
     def _marked(self, content: str, markers: dict[str, str]) -> str:
         """The content with the text of each special token replaced by a marker that tokenizers don't treat specially.

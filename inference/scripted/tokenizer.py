@@ -88,6 +88,9 @@ class ScriptedTokenizer:
     def encode_markup(self, text: str) -> tuple[int, ...]:
         return encode(text)
 
+    def cuts(self, prompt: Sequence[int]) -> tuple[int, ...]:
+        return ()
+
     def decode(self, tokens: Sequence[int]) -> str:
         return decode(tokens)
 

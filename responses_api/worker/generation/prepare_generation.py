@@ -235,6 +235,8 @@ def _with_prompt(
             thinking=form.thinking,
             top_logprobs=request.top_logprobs if request.wants_logprobs else None,
             cache_scope=job.cache_scope,
+            cache_key=request.prompt_cache_key or "",
+            cuts=job.tokenizer.cuts(prompt),
             priority=job.row.priority,
         ),
         input_items=job.sent,
@@ -308,6 +310,8 @@ class Compacting:
             max_tokens=self._summariser.max_tokens,
             sampling=Sampling(temperature=0),
             cache_scope=self._job.cache_scope,
+            cache_key=self._job.request.prompt_cache_key or "",
+            cuts=self._job.tokenizer.cuts(prompt),
             priority=self._job.row.priority,
         )
 
