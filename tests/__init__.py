@@ -1,1 +1,1 @@
-"""The tests: `make test` runs them all, `tests/conftest.py` finds the services that they need."""
+"""Tests. `make test` runs them all; `tests/conftest.py` finds the services that they need."""

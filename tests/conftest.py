@@ -1,4 +1,4 @@
-"""What every test has: the services of this machine, and a word on what it lacks."""
+"""Shared fixtures, and a report of the tests that this machine could not run."""
 
 import os
 from collections import Counter
@@ -14,7 +14,7 @@ from tests.live.launch import launch, migrated_database, migrated_file, real_ser
 from tests.real_model import default_model
 from tests.schedule import ByFile, longest_first
 from tests.services import amqp_url, postgres_server, postgres_url, redis_url
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 __all__ = [
     "amqp_url",
@@ -28,7 +28,7 @@ __all__ = [
     "redis_url",
 ]
 
-# A slow machine is no failure.
+# A test must not fail because the machine is slow.
 hypothesis.settings.register_profile("responses", deadline=None, derandomize="CI" in os.environ)
 hypothesis.settings.load_profile("responses")
 
@@ -38,15 +38,15 @@ MARKERS = {"postgres_server": "postgres", "redis_url": "redis"}
 
 @pytest.fixture(autouse=True)
 def fresh_memory() -> None:
-    """What this process remembers of other tests, their workers and their counts, is forgotten."""
+    """Clears the workers and counts that earlier tests left in this process."""
     forget_live_workers()
     take_counts()
 
 
 @pytest.fixture
-def someone() -> Conversationalist:
+def user() -> ApiUser:
     """A caller of the default project, with a worker that answers at once."""
-    return Conversationalist.make()
+    return ApiUser.make()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -55,7 +55,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test that uses a service carries its marker, so that `-m "not postgres"` leaves it out."""
+    """Marks each test with the service that it uses, so that `-m "not postgres"` leaves it out."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         longest_first(items)
     for item in items:
@@ -66,16 +66,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In strict mode lacking what a test needs is a failure."""
+    """In strict mode a test whose requirement is missing fails."""
     report = yield
-    if STRICT and (reason := what_is_lacking(report)):
+    if STRICT and (reason := missing_requirement(report)):
         report.outcome = "failed"
         report.longrepr = f"skipped under RESPONSES_TEST_STRICT=1: {reason}"
     return report
 
 
-def what_is_lacking(report: pytest.TestReport) -> str:
-    """Why a test was skipped, if this machine lacks what it needs."""
+def missing_requirement(report: pytest.TestReport) -> str:
+    """The reason of a skip for something that this machine lacks, else an empty string."""
     reason = (
         report.longrepr[2].removeprefix("Skipped: ") if report.skipped and isinstance(report.longrepr, tuple) else ""
     )
@@ -83,7 +83,7 @@ def what_is_lacking(report: pytest.TestReport) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Counts the tests that this machine could not run, by what it lacks."""
-    reasons = Counter(filter(None, map(what_is_lacking, terminalreporter.stats.get("skipped", []))))
+    """Counts the tests that this machine could not run, by reason."""
+    reasons = Counter(filter(None, map(missing_requirement, terminalreporter.stats.get("skipped", []))))
     for reason, count in reasons.items():
         terminalreporter.write_line(f"Not run here: {count} tests, {reason}.", yellow=True)

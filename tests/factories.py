@@ -1,4 +1,4 @@
-"""Rows as the server writes them, without a server: by its own services where they do no more than a test wants."""
+"""Database rows as the server writes them, made without a server, through its own services where possible."""
 
 from typing import Any
 
@@ -18,14 +18,14 @@ WORKER = "worker_test"
 
 
 def make_project(name: str = "team") -> Project:
-    """The project of that name."""
+    """Get or create the project of that name."""
     return Project.objects.filter(name=name).first() or create_project(name=name)
 
 
 def start_response(
     text: Any, *, project: Project, key: ApiKey | None = None, previous: Response | None = None, **parameters: Any
 ) -> Response:
-    """A response that a worker is writing."""
+    """A response that a worker is generating."""
     payload = {"model": MODEL, "input": text, **parameters}
     request = parse_create(payload)
     public_id = new_id("resp_")
@@ -50,7 +50,7 @@ def start_response(
 
 
 def answer(row: Response, text: str, *, status: str = "completed") -> Response:
-    """The same response when it has ended."""
+    """End a response, with this text as its output."""
     request = parse_create(orjson.loads(row.request))
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {"id": new_id("msg_"), "type": "message", "role": "assistant", "status": status, "content": [part]}
@@ -75,7 +75,7 @@ def make_response(text: Any, said: str, *, project: Project, status: str = "comp
 
 
 def make_announcement(model: str = MODEL, **fields: Any) -> dict[str, Any]:
-    """What a worker announces of a model that it serves."""
+    """The announcement of a served model."""
     return {
         "name": model,
         "aliases": [],

@@ -1,7 +1,7 @@
 """python -m tests.layers
 
-Draws the layers that the import contracts name, each package with its modules and lines; 1 when something in the
-repository has outgrown its place.
+Prints the layers of the import contracts, each package with its modules and lines. Exits with 1 if a file, class or
+package is too large.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("responses_site", "responses_api", "inference", "tests")
 MOST_LINES = 400
-"""Lines of a file."""
+"""Most lines of a file."""
 MOST_CLASS_LINES = 250
 MOST_MODULES = 15
-"""Modules of a package, its `__init__.py` and its subpackages not counted."""
+"""Most modules of a package, without its `__init__.py` and its subpackages."""
 
 
 def main() -> int:
@@ -31,13 +31,13 @@ def main() -> int:
 
 
 def drawing() -> Iterator[str]:
-    """The layers of each container, the highest first; what stands on one line imports nothing of the others there."""
+    """The layers of each container, highest first. Packages on one line don't import each other."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     for contract in settings["tool"]["importlinter"]["contracts"]:
         if contract["type"] != "layers":
             continue
         for container in contract.get("containers", [""]):
-            yield f"{container or 'the whole'}: {contract['name']}"
+            yield f"{container or 'the repository'}: {contract['name']}"
             for layer in contract["layers"]:
                 names = layer.replace("(", "").replace(")", "").replace(":", "|").split("|")
                 yield "    " + " | ".join(_described(container, name.strip()) for name in names)

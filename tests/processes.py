@@ -1,4 +1,4 @@
-"""The processes of a run of tests: pytest's own, of which there may be several, and those that tests start."""
+"""Processes of a test run: pytest's own, possibly several, and those that tests start."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from responses_site.setting_kinds import BASE_DIR
 
 
 def own_share(numbers: range) -> range:
-    """The part of these that is this test process's own, where pytest-xdist runs several."""
+    """The part of these numbers that belongs to this process, where pytest-xdist runs several."""
     count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     size = len(numbers) // count
@@ -19,7 +19,7 @@ def own_share(numbers: range) -> range:
 def run_python(
     *arguments: str, data_dir: Path, seconds: float = 60, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Python in the checkout, with these settings and no others; the ended process, its output as text."""
+    """Run Python in the checkout with these settings and no others. Returns the ended process, its output as text."""
     return subprocess.run(
         [sys.executable, *arguments],
         cwd=BASE_DIR,

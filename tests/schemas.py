@@ -1,4 +1,4 @@
-"""What programs send: random JSON Schemas, all satisfiable, strict ones as OpenAI's SDK makes them; a grammar."""
+"""Random JSON Schemas and tools as programs send them: all satisfiable, strict ones as OpenAI's SDK makes them."""
 
 import json
 from collections.abc import Iterator
@@ -116,7 +116,7 @@ def _tree(strict: bool) -> st.SearchStrategy[Schema]:
 
 @st.composite
 def schemas(draw: st.DrawFn, *, strict: bool = False) -> Schema:
-    """A whole schema whose root is an object."""
+    """Complete schemas whose root is an object."""
     root = draw(_objects(_tree(strict), strict=strict))
     follower: Schema = {
         "type": "object",
@@ -129,7 +129,7 @@ def schemas(draw: st.DrawFn, *, strict: bool = False) -> Schema:
 
 @st.composite
 def tool_sets(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """One to four tools with names of their own: functions, some of them strict, and custom ones."""
+    """One to four tools with distinct names: functions, some of them strict, and custom tools."""
     names = st.sampled_from(["find", "add_note", "get-weather", "Lookup2", "x", "do_it_now"])
     tools: list[dict[str, Any]] = []
     for name in draw(st.lists(names, min_size=1, max_size=4, unique=True)):
@@ -143,7 +143,7 @@ def tool_sets(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 def validate(text: str, schema: Schema) -> None:
-    """Raise for a JSON text that the schema doesn't describe. 8.11 is a multiple of 0.01, as it is written."""
+    """Raise unless a JSON text matches the schema. `multipleOf` is decimal: 8.11 is a multiple of 0.01."""
 
     def multiple_of(validator: Any, divisor: Any, value: Any, schema: Any) -> Iterator[jsonschema.ValidationError]:
         if validator.is_type(value, "number") and Fraction(str(value)) % Fraction(str(divisor)):

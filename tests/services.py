@@ -1,4 +1,4 @@
-"""The services that tests use when this machine has them: at their standard ports, or where a variable points.
+"""The services that tests use if this machine has them: at their standard ports, or where a variable points.
 
 A test asks for `postgres_url`, `redis_url` or `amqp_url`. Without the service it is skipped with a reason that begins
 "needs"; under `RESPONSES_TEST_STRICT=1`, as in CI, such a skip is a failure.
@@ -17,7 +17,7 @@ from psycopg import sql
 
 
 def listens(host: str, port: int) -> bool:
-    """Whether something accepts connections there."""
+    """Whether something accepts connections at this address."""
     try:
         with socket.create_connection((host, port), timeout=2):
             return True
@@ -26,7 +26,7 @@ def listens(host: str, port: int) -> bool:
 
 
 def find_postgres() -> str | None:
-    """A URL whose role may create databases, or None."""
+    """The URL of a PostgreSQL whose role may create databases, or None."""
     given = os.environ.get("TEST_DATABASE_URL")
     for url in (
         [given] if given else ["postgresql://127.0.0.1:5432/postgres", "postgresql://postgres@127.0.0.1:5432/postgres"]
@@ -47,7 +47,7 @@ def find_postgres() -> str | None:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> str:
-    """The URL of a PostgreSQL where databases can be made."""
+    """The URL of a PostgreSQL whose role may create databases."""
     url = find_postgres()
     if url is None:
         pytest.skip("needs PostgreSQL with a role that may create databases: set TEST_DATABASE_URL")
@@ -85,7 +85,7 @@ def _service_url(variable: str, default: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def redis_url() -> str:
-    """The URL of a Redis; its database 15 when none is named."""
+    """The URL of a Redis, with database 15 if the URL names none."""
     return _service_url("TEST_REDIS_URL", "redis://127.0.0.1:6379/15", "Redis")
 
 

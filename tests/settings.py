@@ -1,4 +1,4 @@
-"""The settings of the tests: a data directory thrown away, the scripted engine, whatever the shell has set left out."""
+"""Settings of the tests: a temporary data directory, the scripted engine, nothing from the shell's environment."""
 
 import atexit
 import os

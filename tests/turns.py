@@ -1,4 +1,4 @@
-"""Turns of a conversation without a server: the services in the order in which a request meets them."""
+"""Turns of a conversation without a server: calls the services in the order in which a request does."""
 
 import time
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ INFO = ModelInfo(name=MODEL, digest="test", context_length=1 << 30, vocab_size=V
 
 @dataclass
 class Queries:
-    """The database's part of something."""
+    """Statements and database time of a block."""
 
     seconds: float = 0.0
     statements: list[str] = field(default_factory=list)
@@ -63,25 +63,25 @@ def timed_queries() -> Iterator[Queries]:
 
 
 def row_counts() -> dict[str, int]:
-    """How many rows a turn could have added to."""
+    """Rows of each table that a turn may add to."""
     return {kind.__name__: kind._default_manager.count() for kind in (Response, Turn, TurnItem, Item, UsageRecord)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conversationalist:
-    """A caller with a worker of its own that answers at once."""
+class ApiUser:
+    """A caller with a worker that answers at once."""
 
     caller: Caller
     worker: str
 
     @classmethod
-    def make(cls, project: Project | None = None) -> "Conversationalist":
-        someone = cls(caller=Caller(project=project or default_project()), worker=new_id("worker_"))
-        someone.announce()
-        return someone
+    def make(cls, project: Project | None = None) -> "ApiUser":
+        user = cls(caller=Caller(project=project or default_project()), worker=new_id("worker_"))
+        user.announce()
+        return user
 
     def announce(self) -> None:
-        """Be a live worker for a lease's time, and known to be."""
+        """Announce the worker, and have it seen as live."""
         announcement = make_announcement(
             MODEL, aliases=["smollm2-135m"], digest="test", context_length=INFO.context_length
         )
@@ -90,7 +90,7 @@ class Conversationalist:
         get_live_workers()
 
     def turn(self, text: str, *, previous: str | None = None, **options: Any) -> str:
-        """Ask ``text`` and have it answered with "ok"; the response's id."""
+        """Ask ``text`` and have it answered with "ok". Returns the response's id."""
         return self.begin(text, previous_response_id=previous, **options).end()
 
     def begin(self, text: str | list[dict[str, Any]], **options: Any) -> "RunningTurn":
@@ -108,13 +108,13 @@ class Conversationalist:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningTurn:
-    """A response that a worker generates."""
+    """A response that a worker is generating."""
 
     row: Response
     prepared: Prepared
 
     def end(self, text: str = "ok", *, status: str = "completed", item: dict[str, Any] | None = None) -> str:
-        """Have it answered, by this item if one is given; the response's id."""
+        """End the response with this text or item. Returns its id."""
         output = item or {
             "id": new_id("msg_"), "type": "message", "status": "completed", "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],

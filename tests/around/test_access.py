@@ -1,4 +1,4 @@
-"""Who is let in, and that nothing else of a request is looked at before that is known."""
+"""Access control: who may call, and that this is decided before anything else of a request is read."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -20,7 +20,7 @@ from responses_api.services.accounts.delete_key import delete_keys
 from responses_site.asgi import application
 from responses_site.env import Environment
 
-from .doors import browser
+from .application import browser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,7 +31,7 @@ OPEN_TO_ALL = {"v1/openapi.json", "openapi.json"}
 
 
 def addresses() -> Iterator[str]:
-    """Every address of the API that needs a caller, by the URL configuration."""
+    """Every path of the URL configuration that needs a caller."""
     for pattern in urlpatterns:
         assert isinstance(pattern, URLPattern)
         route = str(pattern.pattern)
@@ -69,7 +69,7 @@ def expired_key() -> dict[str, str]:
 
 
 def deleted_last_key() -> dict[str, str]:
-    """The last key is gone, and comes along all the same."""
+    """The last key was deleted, and is sent nevertheless."""
     headers = revoked_key()
     delete_keys(keys=ApiKey.objects.all())
     assert not ApiKey.objects.exists()
@@ -99,11 +99,11 @@ OUTSIDERS: list[Callable[[], dict[str, str]]] = [
 
 
 async def ask(path: str, method: str = "GET", *, query: str = "", **headers: str) -> Any:
-    """Status and headers of the answer to a request of which the headers have come, and no more."""
+    """Status and headers of the answer to a request whose body never comes."""
     answers: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:
-        await asyncio.Event().wait()  # whoever waits for the body, answers never
+        await asyncio.Event().wait()  # an application that waits for the body never answers
         raise AssertionError
 
     async def send(message: dict[str, Any]) -> None:
@@ -124,13 +124,13 @@ async def ask(path: str, method: str = "GET", *, query: str = "", **headers: str
         "server": ["127.0.0.1", 8080],
     }
     await asyncio.wait_for(application(scope, receive, send), ANSWER_SECONDS)
-    found = {name.decode().lower(): value.decode() for name, value in answers[0]["headers"]}
-    return answers[0]["status"], found
+    response_headers = {name.decode().lower(): value.decode() for name, value in answers[0]["headers"]}
+    return answers[0]["status"], response_headers
 
 
 @pytest.mark.parametrize("outsider", OUTSIDERS, ids=lambda outsider: outsider.__name__)
 async def test_outsiders_get_401_at_every_address(outsider: Callable[[], dict[str, str]]) -> None:
-    """Whatever they ask, by whatever method, before query and body are looked at; streams too."""
+    """Whatever the method, before query and body are read; streams too."""
     headers = await sync_to_async(outsider)()
     for path in ADDRESSES:
         for method in ("GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS", "BREW"):
@@ -151,7 +151,7 @@ async def test_outsiders_get_401_at_every_address(outsider: Callable[[], dict[st
     ids=["service", "row", "rows"],
 )
 async def test_a_key_closes_the_server_for_good(make: Callable[[Project], Any]) -> None:
-    """Whichever way it was made, and whatever becomes of it."""
+    """However the key was made, and even after it is deleted."""
     async with browser() as http:
         assert (await http.get("/v1/models")).status_code == 200
         await sync_to_async(lambda: make(default_project()))()
@@ -181,7 +181,7 @@ async def test_a_key_closes_the_server_for_good(make: Callable[[Project], Any]) 
     ],
 )
 def test_open_access_is_for_this_machine_alone(given: dict[str, str], is_open: bool) -> None:
-    """Not behind TLS, not for a team, not beyond loopback by address or by name."""
+    """Not with TLS, not for a team, not beyond loopback by address or by name."""
     assert Environment.read(given).open_access is is_open
 
 
@@ -197,7 +197,7 @@ async def test_settings_that_reach_beyond_this_machine_need_a_key(settings: Any)
     "name", ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via", "CF-Connecting-IP"]
 )
 async def test_what_a_proxy_forwards_needs_a_key(name: str) -> None:
-    """Its sender may be anywhere."""
+    """The client may be anywhere."""
     async with browser(**{name: "203.0.113.7"}) as http:
         for path in ADDRESSES:
             assert (await http.get(path)).status_code == 401
@@ -218,7 +218,7 @@ FOREIGN: list[dict[str, str]] = [
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
 async def test_pages_of_other_sites_are_refused_at_every_address(headers: dict[str, str]) -> None:
-    """A browser on this machine sends them for any page that is open in it; nothing of the request is read."""
+    """A browser on this machine sends them for any page open in it; nothing of the request is read."""
     for path in ADDRESSES:
         for method in ("GET", "POST", "DELETE"):
             assert (await ask(path, method, host="localhost", content_length="9", **headers))[0] == 403, (method, path)
@@ -281,41 +281,41 @@ async def test_headers_decide_before_a_body_is_read(
 
 @pytest.mark.parametrize("kind", ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json"])
 @pytest.mark.parametrize("body", [b"{}", b"\xef\xbb\xbf{}"])
-async def test_json_is_read_by_all_its_names(kind: str, body: bytes) -> None:
-    """With a byte order mark as well."""
+async def test_json_is_accepted_under_all_its_media_types(kind: str, body: bytes) -> None:
+    """With a byte order mark too."""
     async with browser() as http:
         assert (await http.post("/v1/conversations", content=body, headers={"content-type": kind})).status_code == 200
 
 
-async def test_a_refused_kind_is_told_the_header_to_send() -> None:
-    """`curl -d` calls JSON a form."""
+async def test_a_refused_media_type_names_the_header_to_send() -> None:
+    """`curl -d` sends JSON as a form."""
     async with browser() as http:
         refused = await http.post("/v1/responses", data={"input": "a"})
         assert refused.status_code == 415
         message = refused.json()["error"]["message"]
         assert "application/x-www-form-urlencoded" in message
         assert "`Content-Type: application/json`" in message
-        packed = await http.post("/v1/responses", content=b"\x1f\x8b", headers=JSON | {"content-encoding": "gzip"})
-        assert "gzip" in packed.json()["error"]["message"]
+        compressed = await http.post("/v1/responses", content=b"\x1f\x8b", headers=JSON | {"content-encoding": "gzip"})
+        assert "gzip" in compressed.json()["error"]["message"]
         empty = await http.post("/v1/conversations")
         assert empty.status_code == 200
 
 
-async def test_a_database_that_is_away_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At every address, for streams too: who asks can't be found out."""
+async def test_an_unavailable_database_is_503(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every path, for streams too: the caller can't be identified."""
 
-    def away(*args: Any, **kwargs: Any) -> Any:
+    def unavailable(*args: Any, **kwargs: Any) -> Any:
         raise OperationalError("gone")
 
-    monkeypatch.setattr("responses_api.api.authentication.authenticate", away)
+    monkeypatch.setattr("responses_api.api.authentication.authenticate", unavailable)
     for path in ADDRESSES:
         for method in ("GET", "POST"):
             status, headers = await ask(path, method, query="stream=true", content_length="9", **JSON)
             assert (status, "retry-after" in headers) == (503, True), path
 
 
-async def test_bodies_are_bounded_for_a_caller_and_in_all(settings: Any) -> None:
-    """429 and 503 with `Retry-After`; afterwards nothing is held."""
+async def test_bodies_are_bounded_per_caller_and_in_total(settings: Any) -> None:
+    """429 and 503 with `Retry-After`; afterwards all memory is released."""
     settings.RESPONSES_BODIES_MAX_BYTES_PER_KEY = 2000
     async with browser() as http:
         body = {"items": [], "metadata": {str(number): "x" * 400 for number in range(5)}}
@@ -340,7 +340,7 @@ async def test_a_body_that_trickles_is_408(settings: Any) -> None:
         yield b"}"
 
     async with browser() as http:
-        # The transport of httpx hands a body on as it comes.
+        # The transport of httpx forwards a body piece by piece.
         late = await http.post("/v1/conversations", content=trickle(), headers=JSON)
         assert (late.status_code, late.json()["error"]["code"]) == (408, "request_timeout")
     assert bodies.total == 0

@@ -1,4 +1,4 @@
-"""Pages of other origins: refused by default, let in by `RESPONSES_CORS_ORIGINS`."""
+"""Pages of other origins: refused by default, allowed by `RESPONSES_CORS_ORIGINS`."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from asgiref.sync import sync_to_async
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.accounts.create_key import create_key
 
-from .doors import browser
+from .application import browser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -21,8 +21,8 @@ def cors_headers(answer: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in answer.headers.items() if name.startswith("access-control-")}
 
 
-async def test_nothing_is_said_by_default() -> None:
-    """No header, and a preflight is answered as any OPTIONS."""
+async def test_no_header_is_sent_by_default() -> None:
+    """A preflight is answered like any OPTIONS."""
     async with browser(origin=PAGE) as page:
         for answer in (await page.get("/v1/models"), await page.options("/v1/responses", headers=PREFLIGHT)):
             assert not cors_headers(answer)
@@ -32,7 +32,7 @@ async def test_nothing_is_said_by_default() -> None:
 
 @pytest.mark.parametrize("allowed", [(PAGE, "tauri://localhost"), ("*",)])
 async def test_a_page_of_an_allowed_origin_reads_answers(settings: Any, allowed: tuple[str, ...]) -> None:
-    """JSON, errors of every door, unknown routes; with and without `/v1`."""
+    """JSON, errors of Django and of the ASGI application, unknown routes; with and without `/v1`."""
     settings.RESPONSES_CORS_ORIGINS = allowed
     async with browser(origin=PAGE) as page:
         for answer in (
@@ -68,7 +68,7 @@ async def test_a_preflight_needs_no_key(settings: Any) -> None:
 
 
 async def test_a_preflight_names_the_headers_that_sdks_send(settings: Any) -> None:
-    """Families of headers by what was asked for; others are left out."""
+    """Prefixes allow the headers asked for; others are left out."""
     settings.RESPONSES_CORS_ORIGINS = ("*",)
     asked = "Content-Type, x-stainless-os,openai-organization, cookie, x-api-key, x-evil"
     async with browser(origin=PAGE) as page:
@@ -80,7 +80,7 @@ async def test_a_preflight_names_the_headers_that_sdks_send(settings: Any) -> No
 
 
 async def test_a_foreign_origin_gets_no_headers(settings: Any) -> None:
-    """Neither does a request without an origin; caches are told that origins differ."""
+    """Neither does a request without an origin; `Vary` tells caches that answers depend on it."""
     settings.RESPONSES_CORS_ORIGINS = (PAGE,)
     async with browser() as page:
         for origin in ({}, {"origin": "https://evil.example"}, {"origin": PAGE + ".evil.example"}, {"origin": "null"}):
@@ -92,7 +92,7 @@ async def test_a_foreign_origin_gets_no_headers(settings: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/", "/admin/", "/admin/login/", "/static/x.css", "/healthz", "/v1beta", "/adminv1"])
 async def test_only_the_api_is_opened(settings: Any, path: str) -> None:
-    """Never the pages, where cookies count."""
+    """Never the pages that use cookies."""
     settings.RESPONSES_CORS_ORIGINS = ("*",)
     async with browser(origin=PAGE) as page:
         assert not cors_headers(await page.get(path))

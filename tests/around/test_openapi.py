@@ -1,4 +1,4 @@
-"""The OpenAPI document: what is served is described, and what is accepted is allowed."""
+"""The OpenAPI document: it describes what is served, and allows what is accepted."""
 
 import ast
 import json
@@ -36,7 +36,7 @@ def validator(document: dict[str, Any], name: str) -> Any:
 
 
 def walk(value: Any) -> Iterator[dict[str, Any]]:
-    """Every object within."""
+    """Every object within a value."""
     if isinstance(value, dict):
         yield value
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
@@ -44,7 +44,7 @@ def walk(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_it_is_openapi(document: dict[str, Any]) -> None:
-    """By a validator of OpenAPI: its form, schemas, references, operation ids, path parameters; by us: links."""
+    """A validator of OpenAPI checks all but links, which this test checks."""
     OpenAPIV31SpecValidator(document).validate()
     links = {link["operationId"] for one in walk(document) for link in one.get("links", {}).values()}
     assert links <= {one["operationId"] for methods in document["paths"].values() for one in methods.values()}
@@ -58,7 +58,7 @@ def test_every_operation_says_what_it_is_and_how_it_fails(document: dict[str, An
 
 
 def test_every_address_is_described(document: dict[str, Any]) -> None:
-    """Each with the methods that its view has, and nothing besides."""
+    """Each with exactly the methods of its view."""
     served = {
         "/v1/"
         + "/".join("{" + part.split(":")[1][:-1] + "}" if part[0] == "<" else part for part in route.split("/")): {
@@ -72,7 +72,7 @@ def test_every_address_is_described(document: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_bodies_of_real_clients_are_allowed(document: dict[str, Any], name: str) -> None:
-    """What the parser takes fits the schema; what it refuses does not."""
+    """What the parser accepts matches the schema; what it refuses does not."""
     body = CLIENTS[name]["body"]
     try:
         parse_create(body)
@@ -119,21 +119,21 @@ def test_what_is_refused_is_not_allowed(document: dict[str, Any], fields: dict[s
 
 
 def test_examples_are_allowed(document: dict[str, Any]) -> None:
-    """Every body has one."""
+    """Of every body."""
     for methods in document["paths"].values():
-        for one in methods.values():
-            for content in one.get("requestBody", {}).get("content", {}).values():
+        for operation in methods.values():
+            for content in operation.get("requestBody", {}).get("content", {}).values():
                 schema = {**content["schema"], "components": document["components"]}
                 for example in content.get("examples", {"": {"value": content.get("example")}}).values():
                     Draft202012Validator(schema).validate(example["value"])
 
 
 def test_every_status_that_is_raised_is_documented(document: dict[str, Any]) -> None:
-    """And no other: faults are looked for in what the code imports. A wrong method is no operation."""
+    """And no other, by the error classes that modules import. 405 has no operation that could document it."""
     raised = set()
     for path in (BASE_DIR / "responses_api").rglob("*.py"):
         if path.relative_to(BASE_DIR).as_posix() == "responses_api/api/exceptions.py":
-            continue  # knows them all
+            continue  # imports all of them
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module == "responses_api.errors":
                 known: list[Any] = [getattr(errors, alias.name) for alias in node.names]
@@ -143,7 +143,7 @@ def test_every_status_that_is_raised_is_documented(document: dict[str, Any]) -> 
 
 
 def test_no_parameter_is_left_vague(document: dict[str, Any]) -> None:
-    """A validator that the generator doesn't know would leave a schema that allows anything."""
+    """A validator that the generator doesn't know would give a schema that allows anything."""
     for name, schema in document["components"]["schemas"]["CreateResponse"]["properties"].items():
         assert set(schema) - {"default", "description"}, name
         assert {} not in schema.get("anyOf", ()), name
@@ -158,13 +158,13 @@ def test_a_response_is_described_field_by_field(document: dict[str, Any]) -> Non
 
 
 def test_the_snapshot_is_up_to_date() -> None:
-    """`python manage.py openapi` writes it anew."""
+    """`python manage.py openapi` writes it."""
     call_command("openapi", check=True)
 
 
 @pytest.mark.django_db
 def test_answers_are_as_described(client: Client, document: dict[str, Any]) -> None:
-    """Of the routes that need no model; an unknown address under each path too."""
+    """For the routes that need no model, with unknown ids."""
     for path, methods in document["paths"].items():
         if "get" not in methods:
             continue
@@ -178,8 +178,8 @@ def test_answers_are_as_described(client: Client, document: dict[str, Any]) -> N
 
 
 @pytest.mark.django_db
-def test_other_methods_are_told_so(client: Client, document: dict[str, Any]) -> None:
-    """405, with the methods there are: OPTIONS is none of them."""
+def test_other_methods_are_405(client: Client, document: dict[str, Any]) -> None:
+    """The header names the methods that exist; OPTIONS is not among them."""
     for path, methods in document["paths"].items():
         answer = client.options(path)
         assert answer.status_code == 405, path
@@ -189,7 +189,7 @@ def test_other_methods_are_told_so(client: Client, document: dict[str, Any]) -> 
 
 @pytest.mark.django_db
 def test_it_is_served_without_a_key(client: Client) -> None:
-    """Also where keys exist."""
+    """Even where keys exist."""
     create_key(project=default_project(), name="laptop")
     for path in ("/v1/openapi.json", "/openapi.json"):
         answer = client.get(path)

@@ -1,4 +1,4 @@
-"""Blobs: whole, or refused; and never unpacked beyond what they say that they hold."""
+"""Sealed blobs: opened unaltered or refused, and never decompressed beyond their declared size."""
 
 import base64
 
@@ -11,15 +11,15 @@ from responses_api.sealing import MARKER, SIZE_BYTES, NotSealedHere, Sealer
 SEALER = Sealer("a secret of this server")
 LIMIT = 1 << 20
 OF_THE_FIRST_VERSION = "mlxr1.DZgKuG2ykakQsIeEe7rdPjBEg0Wm0iMqE2LXjV_nUkIH3pTBogkGtgiDVw=="
-"""The blob of b"content" for the owner "a", as it was made before blobs gave their size."""
+"""The blob of b"content" for the owner "a", as made before blobs declared their size."""
 
 
 @given(st.binary(max_size=2000), st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
-def test_what_was_sealed_opens_for_its_owner_and_purpose_alone(content: bytes, owner: str) -> None:
+def test_a_blob_opens_for_its_owner_and_purpose_only(content: bytes, owner: str) -> None:
     blob = SEALER.seal(content, purpose="compaction", owner=owner)
     assert SEALER.open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
     assert Sealer("a secret of this server").open(blob, purpose="compaction", owner=owner, limit=LIMIT) == content
-    assert SEALER.seal(content, purpose="compaction", owner=owner) == blob  # as a job that is replayed needs it
+    assert SEALER.seal(content, purpose="compaction", owner=owner) == blob  # a job that is replayed needs the same blob
     header = len(MARKER) + 4 * SIZE_BYTES // 3
     assert SEALER.seal(content, purpose="reasoning", owner=owner)[header : header + 14] != blob[header : header + 14]
     assert SEALER.seal(content, purpose="compaction", owner=owner + "2")[header:][:14] != blob[header:][:14]
@@ -33,8 +33,8 @@ def test_what_was_sealed_opens_for_its_owner_and_purpose_alone(content: bytes, o
 
 
 @given(st.data())
-def test_one_changed_character_is_enough(data: st.DataObject) -> None:
-    """Also one of the size that it says it has."""
+def test_one_changed_character_is_refused(data: st.DataObject) -> None:
+    """A character of its declared size too."""
     blob = SEALER.seal(b"content", purpose="compaction", owner="a")
     place = data.draw(st.integers(0, len(blob) - 1))
     other = data.draw(st.characters().filter(lambda character: character != blob[place]))
@@ -55,8 +55,8 @@ def test_no_other_text_opens(text: str) -> None:
             SEALER.open(blob, purpose="compaction", owner="a", limit=LIMIT)
 
 
-def test_a_blob_tells_its_size_and_nothing_beyond_a_limit_is_unpacked() -> None:
-    """64 KB that hold 50 MB are checked without making them."""
+def test_a_blob_declares_its_size_and_is_not_decompressed_beyond_a_limit() -> None:
+    """64 KB that hold 50 MB are checked without decompression."""
     blob = SEALER.seal(b"a" * 50_000_000, purpose="compaction", owner="a")
     assert len(blob) < 80_000
     sealed = SEALER.check(blob, purpose="compaction", owner="a")
@@ -66,7 +66,7 @@ def test_a_blob_tells_its_size_and_nothing_beyond_a_limit_is_unpacked() -> None:
 
 
 def test_blobs_of_the_first_version_still_open() -> None:
-    """Their size is found piece by piece, and no further than it matters."""
+    """Their size is measured piece by piece, and only up to the limit."""
     sealed = SEALER.check(OF_THE_FIRST_VERSION, purpose="compaction", owner="a")
     assert sealed.declared is None
     assert sealed.size(limit=100) == len(b"content")
@@ -77,8 +77,8 @@ def test_blobs_of_the_first_version_still_open() -> None:
             SEALER.check(wrong, purpose="compaction", owner="a")
 
 
-def test_what_was_sealed_with_a_secret_of_before_opens() -> None:
-    """And nothing new is sealed with it."""
+def test_a_blob_sealed_with_an_older_secret_opens() -> None:
+    """Nothing new is sealed with it."""
     rotated = Sealer("a new secret", older=["another", "a secret of this server"])
     old = SEALER.seal(b"content", purpose="reasoning", owner="a")
     assert rotated.open(old, purpose="reasoning", owner="a", limit=LIMIT) == b"content"

@@ -1,4 +1,4 @@
-"""`/v1/status` and `/metrics`: true over all processes, and nobody's name in them."""
+"""`/v1/status` and `/metrics`: figures over all processes, without names of projects and keys."""
 
 import os
 import re
@@ -28,9 +28,9 @@ from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.open_response import open_response
 from tests.factories import MODEL, make_announcement, make_project, start_response
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
-from .doors import browser
+from .application import browser
 
 pytestmark = pytest.mark.django_db
 
@@ -58,7 +58,7 @@ def metrics(client: Client) -> dict[str, float]:
     return found
 
 
-def test_a_server_at_rest(client: Client, someone: Conversationalist, settings: Any) -> None:
+def test_an_idle_server(client: Client, user: ApiUser, settings: Any) -> None:
     """Version, models, workers, dialects; zeros."""
     shown = status(client)
     assert shown["version"] == settings.RESPONSES_VERSION == "0.1.0"
@@ -74,15 +74,15 @@ def test_a_server_at_rest(client: Client, someone: Conversationalist, settings: 
     assert shown["uptime_seconds"] >= 0
 
 
-def test_it_is_served_without_v1_too(client: Client, someone: Conversationalist) -> None:
-    """As every endpoint; other methods are refused."""
+def test_it_is_served_without_v1_too(client: Client, user: ApiUser) -> None:
+    """Like every endpoint; other methods are refused."""
     assert client.get("/status").json()["object"] == "server.status"
     assert client.get("/v1/metrics").status_code == 200
     assert client.post("/status").status_code == 405
 
 
 def test_both_need_a_key_once_there_is_one(client: Client) -> None:
-    """Liveness does not."""
+    """The liveness check does not."""
     secret = create_key(project=default_project(), name="laptop")[1]
     for path in ("/v1/status", "/status", "/metrics"):
         assert client.get(path).status_code == 401
@@ -90,51 +90,51 @@ def test_both_need_a_key_once_there_is_one(client: Client) -> None:
     assert client.get("/healthz").status_code == 200
 
 
-def test_the_store_is_counted_as_it_fills_and_empties(client: Client, someone: Conversationalist) -> None:
-    """Entries, bytes to the byte, writes, hits, misses, expiries."""
-    first = someone.turn("hällo")
-    second = someone.turn("again", previous=first)
-    someone.turn("forget this", store=False)
+def test_the_figures_of_the_store(client: Client, user: ApiUser) -> None:
+    """Entries, exact bytes, writes, hits, misses, expiries."""
+    first = user.turn("hällo")
+    second = user.turn("again", previous=first)
+    user.turn("forget this", store=False)
     store = status(client)["store"]
     texts = [*Item.objects.values_list("payload", flat=True), *Response.objects.values_list("body", flat=True)]
     assert store["bytes"] == sum(len(text.encode()) for text in texts)
     assert (store["entries"], store["writes"], store["hits"], store["misses"]) == (2, 2, 1, 0)
-    open_response(caller=someone.caller, response_id=first)
+    open_response(caller=user.caller, response_id=first)
     with pytest.raises(NotFound):
-        open_response(caller=someone.caller, response_id="resp_unknown")
-    delete_response(caller=someone.caller, response_id=first)
+        open_response(caller=user.caller, response_id="resp_unknown")
+    delete_response(caller=user.caller, response_id=first)
     Response.objects.filter(public_id=second).update(expires_at=Now() - timedelta(seconds=1))
     with pytest.raises(NotFound):
-        open_response(caller=someone.caller, response_id=second)
+        open_response(caller=user.caller, response_id=second)
     assert expire_responses() == 1
     store = status(client)["store"]
     assert (store["entries"], store["bytes"], store["hits"], store["misses"]) == (0, 0, 2, 2)
     assert (store["writes"], store["expiries"], store["evictions"], store["refusals"]) == (2, 1, 0, 0)
 
 
-def test_what_runs_and_waits_is_summed_over_workers(client: Client, someone: Conversationalist) -> None:
-    """Up to its slots a worker's jobs run; the rest wait, as do those of nobody and of a worker that is gone."""
+def test_running_and_waiting_are_summed_over_workers(client: Client, user: ApiUser) -> None:
+    """Up to its slots a worker's jobs run. The rest wait, as do unowned jobs and those of a dead worker."""
     project = make_project()
     announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=1, models=[ANNOUNCEMENT]))
     announce_process(Announcement(id="gone", kind=Process.Kind.WORKER, slots=9, models=[ANNOUNCEMENT]))
     Process.objects.filter(pk="gone").update(heartbeat_at=Now() - timedelta(hours=1))
-    for worker in (someone.worker, someone.worker, "small", "small", "small", "gone", ""):
+    for worker in (user.worker, user.worker, "small", "small", "small", "gone", ""):
         row = start_response("hi", project=project)
         Response.objects.filter(pk=row.pk).update(status="queued", worker=worker)
     shown = status(client)
     assert (shown["running"], shown["waiting"]) == (3, 4)
-    assert sorted((one["running"], one["waiting"]) for one in shown["workers"]) == [(1, 2), (2, 0)]
+    assert sorted((entry["running"], entry["waiting"]) for entry in shown["workers"]) == [(1, 2), (2, 0)]
     figures = metrics(client)
     assert (figures["mlx_responses_running"], figures["mlx_responses_waiting"]) == (3, 4)
     assert (figures["mlx_responses_slots"], figures["mlx_responses_workers"]) == (9, 2)
 
 
-def test_background_jobs_are_shown_apart(client: Client, someone: Conversationalist) -> None:
-    """They have the slots that interactive requests leave them; those of nobody and of a worker that is gone wait."""
+def test_background_jobs_are_shown_apart(client: Client, user: ApiUser) -> None:
+    """They run in the slots that interactive requests leave; unowned jobs and those of a dead worker wait."""
     project = make_project()
     announce_process(Announcement(id="small", kind=Process.Kind.WORKER, slots=3, models=[ANNOUNCEMENT]))
-    held = (("small", True),) * 3 + (("small", False), ("gone", True), ("", True), ("", False))
-    for worker, background in held:
+    jobs = (("small", True),) * 3 + (("small", False), ("gone", True), ("", True), ("", False))
+    for worker, background in jobs:
         row = start_response("hi", project=project)
         Response.objects.filter(pk=row.pk).update(status="queued", worker=worker, background=background)
     shown = status(client)
@@ -144,12 +144,12 @@ def test_background_jobs_are_shown_apart(client: Client, someone: Conversational
     assert (figures["mlx_responses_background_running"], figures["mlx_responses_background_waiting"]) == (2, 3)
 
 
-def test_the_events_that_are_kept_are_counted(client: Client, someone: Conversationalist) -> None:
-    """Those of every log, to the byte, until they expire."""
+def test_stored_events_are_counted(client: Client, user: ApiUser) -> None:
+    """Over all event logs, in exact bytes, until they expire."""
     payload = {"input": "hello", "background": True}
     for place in range(3):
         public_id = new_response_id()
-        row = create_response(caller=someone.caller, public_id=public_id, payload=payload)
+        row = create_response(caller=user.caller, public_id=public_id, payload=payload)
         if place == 1:
             cursor = LogCursor.after(all_batches(row.pk))
             for text in ("ä", "b"):
@@ -167,8 +167,8 @@ def test_the_events_that_are_kept_are_counted(client: Client, someone: Conversat
     assert 0 < status(client)["background"]["events"] < background["events"]
 
 
-def test_readers_are_those_of_all_web_processes(client: Client) -> None:
-    """Of the living ones, and not what workers run; jobs that were recovered are counted."""
+def test_readers_are_counted_over_all_web_processes(client: Client) -> None:
+    """Over live ones, without the running jobs of workers; recovered jobs are counted."""
     announce_process(Announcement(id="one", kind=Process.Kind.WEB, running=2))
     announce_process(Announcement(id="two", kind=Process.Kind.WEB, running=3))
     announce_process(Announcement(id="gone", kind=Process.Kind.WEB, running=9))
@@ -180,11 +180,11 @@ def test_readers_are_those_of_all_web_processes(client: Client) -> None:
     assert metrics(client)["mlx_responses_readers"] == 5
 
 
-def test_generations_are_counted_by_status_and_in_tokens(client: Client, someone: Conversationalist) -> None:
-    """The families agree with the accounting."""
-    first = someone.turn("one")
-    someone.turn("two", previous=first)
-    someone.turn("three", store=False)
+def test_generations_are_counted_by_status_and_in_tokens(client: Client, user: ApiUser) -> None:
+    """The metrics agree with the usage records."""
+    first = user.turn("one")
+    user.turn("two", previous=first)
+    user.turn("three", store=False)
     figures = metrics(client)
     assert figures['mlx_responses_generations_total{status="completed"}'] == 3
     records = UsageRecord.objects.all()
@@ -196,7 +196,7 @@ def test_generations_are_counted_by_status_and_in_tokens(client: Client, someone
 
 
 def test_a_histogram_counts_each_value_in_every_bucket_above_it(client: Client) -> None:
-    """On a bound, between two, and above all."""
+    """On a bound, between two bounds, and above all."""
     for seconds in (0.05, 0.3, 7.5, 9999.0):
         observe(DURATION, seconds)
     figures = metrics(client)
@@ -208,7 +208,7 @@ def test_a_histogram_counts_each_value_in_every_bucket_above_it(client: Client) 
 
 
 def test_every_family_is_described_once(client: Client) -> None:
-    """Help and type before the first sample, also of what has not happened yet."""
+    """Help and type come before the first sample, even for what has not happened yet."""
     lines = client.get("/metrics").content.decode().splitlines()
     names = [line.split()[2] for line in lines if line.startswith("# TYPE")]
     assert len(names) == len(set(names))
@@ -217,7 +217,7 @@ def test_every_family_is_described_once(client: Client) -> None:
 
 
 def test_counts_of_several_processes_add_up_and_outlive_them(client: Client) -> None:
-    """Each heartbeat tells what is new; an end in order tells the rest."""
+    """Each heartbeat publishes new counts; an orderly end publishes the rest."""
     count(OUTPUT_TOKENS, 5)
     announce_process(Announcement(id="one", kind=Process.Kind.WEB))
     announce_process(Announcement(id="one", kind=Process.Kind.WEB))
@@ -229,8 +229,8 @@ def test_counts_of_several_processes_add_up_and_outlive_them(client: Client) -> 
     assert (figures[OUTPUT_TOKENS.name], figures[counting.INPUT_TOKENS.name]) == (7, 7)
 
 
-def test_what_can_not_be_told_is_told_later() -> None:
-    """A database that is away loses no count."""
+def test_counts_that_cannot_be_published_are_published_later() -> None:
+    """No count is lost while the database is unavailable."""
     count(OUTPUT_TOKENS, 5)
     with patch.object(publishing, "ADD", "INSERT INTO nowhere VALUES (%s, %s)"), pytest.raises(DatabaseError):
         publish_counts()
@@ -242,7 +242,7 @@ def test_what_can_not_be_told_is_told_later() -> None:
 @pytest.mark.django_db(transaction=True)
 async def test_requests_are_counted_by_class() -> None:
     """A path never becomes a label."""
-    await sync_to_async(Conversationalist.make)()
+    await sync_to_async(ApiUser.make)()
     async with browser() as page:
         for path in ("/v1/models", "/models/x", "/responses/resp_secret", "/v1/whatever", "/healthz", "/admin/login/"):
             await page.get(path)
@@ -264,11 +264,11 @@ async def test_requests_are_counted_by_class() -> None:
     ]
 
 
-def test_no_name_of_anyone_is_shown(client: Client, someone: Conversationalist) -> None:
-    """Neither a project, nor a key, nor what was said."""
+def test_no_names_or_content_are_shown(client: Client, user: ApiUser) -> None:
+    """Neither of a project, nor of a key, nor text of a response."""
     project = make_project("zebra")
     secret = create_key(project=project, name="giraffe")[1]
-    someone.turn("an elephant")
+    user.turn("an elephant")
     for path in ("/status", "/metrics"):
         text = client.get(path, headers={"x-api-key": secret}).content.decode()
         for word in ("zebra", "giraffe", "elephant", project.public_id, secret[:8], "resp_"):

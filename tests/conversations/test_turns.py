@@ -25,23 +25,23 @@ from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.delete_conversation import delete_conversation
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.edit_conversation_items import delete_conversation_item
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
 
-def new(someone: Conversationalist, *texts: str) -> str:
+def new(user: ApiUser, *texts: str) -> str:
     """The id of a new conversation with these messages."""
     body = {"items": [{"role": "user", "content": text} for text in texts]}
-    return create_conversation(caller=someone.caller, request=parse_create_conversation(body)).public_id
+    return create_conversation(caller=user.caller, request=parse_create_conversation(body)).public_id
 
 
 OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 
 
-def items(someone: Conversationalist, conversation_id: str) -> list[dict[str, Any]]:
+def items(user: ApiUser, conversation_id: str) -> list[dict[str, Any]]:
     """The conversation's items, oldest first."""
-    found = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+    found = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
     return list(found["data"])
 
 
@@ -49,122 +49,122 @@ def texts(found: list[dict[str, Any]]) -> list[str]:
     return [item["content"][0]["text"] for item in found]
 
 
-def inputs(someone: Conversationalist, response_id: str) -> list[str]:
+def inputs(user: ApiUser, response_id: str) -> list[str]:
     """What a response read."""
-    found = list_input_items(get_response(caller=someone.caller, response_id=response_id), query=OLDEST_FIRST)
+    found = list_input_items(get_response(caller=user.caller, response_id=response_id), query=OLDEST_FIRST)
     return texts(found["data"])
 
 
-def test_a_turn_reads_the_conversation_and_is_added_to_it(someone: Conversationalist) -> None:
+def test_a_turn_reads_the_conversation_and_is_added_to_it(user: ApiUser) -> None:
     """Both forms of the parameter; the response echoes the id; items have the ids that the response shows."""
-    conversation_id = new(someone, "before")
-    first = someone.turn("one", conversation=conversation_id)
-    second = someone.turn("two", conversation={"id": conversation_id})
-    assert inputs(someone, second) == ["before", "one", "ok", "two"]
-    found = items(someone, conversation_id)
+    conversation_id = new(user, "before")
+    first = user.turn("one", conversation=conversation_id)
+    second = user.turn("two", conversation={"id": conversation_id})
+    assert inputs(user, second) == ["before", "one", "ok", "two"]
+    found = items(user, conversation_id)
     assert texts(found) == ["before", "one", "ok", "two", "ok"]
-    body = wire_response(get_response(caller=someone.caller, response_id=second))
+    body = wire_response(get_response(caller=user.caller, response_id=second))
     assert body["conversation"] == {"id": conversation_id}
     assert body["output"][0] == found[-1]
     assert Item.objects.count() == 5
     assert Turn.objects.count() == 3
-    assert inputs(someone, someone.turn("aside", previous=first)) == ["before", "one", "ok", "aside"]
+    assert inputs(user, user.turn("aside", previous=first)) == ["before", "one", "ok", "aside"]
 
 
-def test_concurrent_turns_are_kept_in_the_order_in_which_they_end(someone: Conversationalist) -> None:
+def test_concurrent_turns_are_kept_in_the_order_in_which_they_end(user: ApiUser) -> None:
     """Both whole, by reference to the same items; each response keeps the history that it read."""
-    conversation_id = new(someone, "before")
-    early, late = (someone.begin(text, conversation=conversation_id) for text in ("early", "late"))
+    conversation_id = new(user, "before")
+    early, late = (user.begin(text, conversation=conversation_id) for text in ("early", "late"))
     second = late.end("late answer")
     first = early.end("early answer")
-    found = items(someone, conversation_id)
+    found = items(user, conversation_id)
     assert texts(found) == ["before", "late", "late answer", "early", "early answer"]
-    assert inputs(someone, first) == ["before", "early"]
-    assert inputs(someone, second) == ["before", "late"]
+    assert inputs(user, first) == ["before", "early"]
+    assert inputs(user, second) == ["before", "late"]
     assert Item.objects.count() == 5
     for response_id in (first, second):
-        delete_response(caller=someone.caller, response_id=response_id)
-    assert items(someone, conversation_id) == found
-    delete_conversation(caller=someone.caller, conversation_id=conversation_id)
+        delete_response(caller=user.caller, response_id=response_id)
+    assert items(user, conversation_id) == found
+    delete_conversation(caller=user.caller, conversation_id=conversation_id)
     assert not Item.objects.exists()
     assert not Turn.objects.exists()
 
 
 @pytest.mark.parametrize("store", [True, False])
-def test_ids_stay_unique_when_two_turns_bring_the_same(someone: Conversationalist, store: bool) -> None:
+def test_ids_stay_unique_when_two_turns_bring_the_same(user: ApiUser, store: bool) -> None:
     """The late one's item gets another id in the conversation, and keeps its own in the response."""
-    conversation_id = new(someone)
+    conversation_id = new(user)
     message = [{"role": "user", "content": "same", "id": "msg_mine"}]
-    turns = [someone.begin(message, conversation=conversation_id, store=store) for _ in range(2)]
+    turns = [user.begin(message, conversation=conversation_id, store=store) for _ in range(2)]
     ended = [turn.end() for turn in turns]
-    found = items(someone, conversation_id)
+    found = items(user, conversation_id)
     assert texts(found) == ["same", "ok", "same", "ok"]
     ids = [item["id"] for item in found]
     assert len(set(ids)) == 4
     assert ids[0] == "msg_mine"
     if store:
-        page = list_input_items(get_response(caller=someone.caller, response_id=ended[1]), query=OLDEST_FIRST)
+        page = list_input_items(get_response(caller=user.caller, response_id=ended[1]), query=OLDEST_FIRST)
         assert page["data"][0]["id"] == "msg_mine"
 
 
-def test_what_is_not_stored_is_in_its_conversation_and_nowhere_else(someone: Conversationalist) -> None:
+def test_what_is_not_stored_is_in_its_conversation_and_nowhere_else(user: ApiUser) -> None:
     """`store: false` forgets the response; whoever names a conversation has it continued."""
-    conversation_id = new(someone)
-    turns = [someone.begin(text, conversation=conversation_id, store=False) for text in ("a", "b")]
+    conversation_id = new(user)
+    turns = [user.begin(text, conversation=conversation_id, store=False) for text in ("a", "b")]
     for turn in turns:
         turn.end()
-    assert texts(items(someone, conversation_id)) == ["a", "ok", "b", "ok"]
+    assert texts(items(user, conversation_id)) == ["a", "ok", "b", "ok"]
     assert not Response.objects.exists()
-    delete_conversation(caller=someone.caller, conversation_id=conversation_id)
+    delete_conversation(caller=user.caller, conversation_id=conversation_id)
     assert not Item.objects.exists()
     assert not Turn.objects.exists()
     assert UsageRecord.objects.count() == 2
 
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
-def test_a_turn_without_an_answer_adds_nothing(someone: Conversationalist, status: str) -> None:
+def test_a_turn_without_an_answer_adds_nothing(user: ApiUser, status: str) -> None:
     """Neither what was asked nor what there was of an answer."""
-    conversation_id = new(someone, "before")
-    someone.begin("lost", conversation=conversation_id).end(status=status)
-    assert texts(items(someone, conversation_id)) == ["before"]
-    someone.begin("cut", conversation=conversation_id).end("half an", status="incomplete")
-    assert texts(items(someone, conversation_id)) == ["before", "cut", "half an"]
+    conversation_id = new(user, "before")
+    user.begin("lost", conversation=conversation_id).end(status=status)
+    assert texts(items(user, conversation_id)) == ["before"]
+    user.begin("cut", conversation=conversation_id).end("half an", status="incomplete")
+    assert texts(items(user, conversation_id)) == ["before", "cut", "half an"]
 
 
-def test_deleting_an_item_changes_no_response(someone: Conversationalist) -> None:
+def test_deleting_an_item_changes_no_response(user: ApiUser) -> None:
     """Not one that ended, nor one that runs; and that one's end doesn't bring the item back."""
-    conversation_id = new(someone, "secret")
-    ended = someone.turn("one", conversation=conversation_id)
-    running = someone.begin("two", conversation=conversation_id)
-    (secret, *_) = items(someone, conversation_id)
-    delete_conversation_item(caller=someone.caller, conversation_id=conversation_id, item_id=secret["id"])
-    assert texts(items(someone, conversation_id)) == ["one", "ok"]
+    conversation_id = new(user, "secret")
+    ended = user.turn("one", conversation=conversation_id)
+    running = user.begin("two", conversation=conversation_id)
+    (secret, *_) = items(user, conversation_id)
+    delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=secret["id"])
+    assert texts(items(user, conversation_id)) == ["one", "ok"]
     late = running.end()
-    assert texts(items(someone, conversation_id)) == ["one", "ok", "two", "ok"]
-    assert inputs(someone, ended) == ["secret", "one"]
-    assert inputs(someone, late) == ["secret", "one", "ok", "two"]
+    assert texts(items(user, conversation_id)) == ["one", "ok", "two", "ok"]
+    assert inputs(user, ended) == ["secret", "one"]
+    assert inputs(user, late) == ["secret", "one", "ok", "two"]
     for response_id in (ended, late):
-        delete_response(caller=someone.caller, response_id=response_id)
+        delete_response(caller=user.caller, response_id=response_id)
     assert {item.wire()["content"][0]["text"] for item in Item.objects.all()} == {"one", "two", "ok"}
 
 
-def test_a_history_that_only_a_forgotten_response_read_goes_with_it(someone: Conversationalist) -> None:
+def test_a_history_that_only_a_forgotten_response_read_goes_with_it(user: ApiUser) -> None:
     """`store: false` on a conversation whose items are deleted meanwhile leaves nothing of them."""
-    conversation_id = new(someone, "secret")
-    running = someone.begin("two", conversation=conversation_id, store=False)
-    (secret,) = items(someone, conversation_id)
-    delete_conversation_item(caller=someone.caller, conversation_id=conversation_id, item_id=secret["id"])
+    conversation_id = new(user, "secret")
+    running = user.begin("two", conversation=conversation_id, store=False)
+    (secret,) = items(user, conversation_id)
+    delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=secret["id"])
     running.end()
     assert {item.wire()["content"][0]["text"] for item in Item.objects.all()} == {"two", "ok"}
 
 
 @pytest.mark.parametrize("end", ["left", "crashed"])
-def test_a_deleted_history_goes_with_the_last_job_that_read_it(someone: Conversationalist, end: str) -> None:
+def test_a_deleted_history_goes_with_the_last_job_that_read_it(user: ApiUser, end: str) -> None:
     """The job's reader left before a worker had it, or its worker was lost."""
-    conversation_id = new(someone, "secret")
-    row = someone.begin("two", conversation=conversation_id).row
-    (secret,) = items(someone, conversation_id)
-    delete_conversation_item(caller=someone.caller, conversation_id=conversation_id, item_id=secret["id"])
+    conversation_id = new(user, "secret")
+    row = user.begin("two", conversation=conversation_id).row
+    (secret,) = items(user, conversation_id)
+    delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=secret["id"])
     assert Item.objects.count() == 1
     if end == "left":
         Response.objects.filter(pk=row.pk).update(worker="", lease_until=None)
@@ -177,57 +177,57 @@ def test_a_deleted_history_goes_with_the_last_job_that_read_it(someone: Conversa
     assert not Turn.objects.exists()
 
 
-def test_a_response_outlives_its_conversation(someone: Conversationalist) -> None:
+def test_a_response_outlives_its_conversation(user: ApiUser) -> None:
     """Ended or running: it is stored as it would be, and adds its turn to nothing."""
-    conversation_id = new(someone, "before")
-    ended = someone.turn("one", conversation=conversation_id)
-    running = someone.begin("two", conversation=conversation_id)
-    delete_conversation(caller=someone.caller, conversation_id=conversation_id)
+    conversation_id = new(user, "before")
+    ended = user.turn("one", conversation=conversation_id)
+    running = user.begin("two", conversation=conversation_id)
+    delete_conversation(caller=user.caller, conversation_id=conversation_id)
     late = running.end()
-    assert inputs(someone, ended) == ["before", "one"]
-    assert inputs(someone, late) == ["before", "one", "ok", "two"]
+    assert inputs(user, ended) == ["before", "one"]
+    assert inputs(user, late) == ["before", "one", "ok", "two"]
     assert not Conversation.objects.exists()
     with pytest.raises(NotFound) as error:
-        someone.turn("three", conversation=conversation_id)
+        user.turn("three", conversation=conversation_id)
     assert error.value.param == "conversation"
 
 
-def test_a_conversation_and_a_previous_response_exclude_each_other(someone: Conversationalist) -> None:
+def test_a_conversation_and_a_previous_response_exclude_each_other(user: ApiUser) -> None:
     """400, as with OpenAI; and a turn of an empty conversation needs input."""
-    conversation_id = new(someone)
+    conversation_id = new(user)
     with pytest.raises(ApiError) as error:
-        someone.turn("x", conversation=conversation_id, previous=someone.turn("y"))
+        user.turn("x", conversation=conversation_id, previous=user.turn("y"))
     assert (error.value.status, error.value.param) == (400, "conversation")
     with pytest.raises(MissingParameter):
-        someone.begin([], conversation=conversation_id)
+        user.begin([], conversation=conversation_id)
 
 
-def test_more_ids_than_a_statement_may_have_parameters(someone: Conversationalist) -> None:
+def test_more_ids_than_a_statement_may_have_parameters(user: ApiUser) -> None:
     """They are asked for in batches."""
-    conversation_id = new(someone, "x")
-    known = items(someone, conversation_id)[0]["id"]
+    conversation_id = new(user, "x")
+    known = items(user, conversation_id)[0]["id"]
     turn = Conversation.objects.get(public_id=conversation_id).turn
     assert turn is not None
     many = [known, *(f"msg_{number}" for number in range(2 * BATCH))]
     before = connection.connection.setlimit(SQLITE_LIMIT_VARIABLE_NUMBER, BATCH + 10)
     try:
-        assert list(find_items(caller=someone.caller, wire_ids=many)) == [known]
+        assert list(find_items(caller=user.caller, wire_ids=many)) == [known]
         assert used_ids(turn.pk, many) == {known}
     finally:
         connection.connection.setlimit(SQLITE_LIMIT_VARIABLE_NUMBER, before)
 
 
 @pytest.mark.parametrize("store", [True, False])
-def test_a_conversation_lives_as_long_as_a_response_continues_it(someone: Conversationalist, store: bool) -> None:
+def test_a_conversation_lives_as_long_as_a_response_continues_it(user: ApiUser, store: bool) -> None:
     """Its time ends meanwhile: it can still be read, is not removed, and gets the turn, which gives it new time."""
-    conversation_id = new(someone, "before")
-    running = someone.begin("late", conversation=conversation_id, store=store)
+    conversation_id = new(user, "before")
+    running = user.begin("late", conversation=conversation_id, store=store)
     Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
     assert expire_conversations() == 0
-    assert texts(items(someone, conversation_id)) == ["before"]
+    assert texts(items(user, conversation_id)) == ["before"]
     running.end()
-    assert texts(items(someone, conversation_id)) == ["before", "late", "ok"]
+    assert texts(items(user, conversation_id)) == ["before", "late", "ok"]
     Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
     with pytest.raises(NotFound):
-        items(someone, conversation_id)
+        items(user, conversation_id)
     assert expire_conversations() == 1

@@ -7,7 +7,7 @@ import pytest
 from responses_api.errors import ApiError
 from responses_api.models import EventBatch, Response
 from responses_api.services.admission.create_response import create_response, new_response_id
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 def queue(**fields: Any) -> Response:
     payload = {"input": "hello", "background": True, **fields}
     return create_response(
-        caller=Conversationalist.make().caller,
+        caller=ApiUser.make().caller,
         public_id=new_response_id(),
         payload=payload,
     )
@@ -69,7 +69,7 @@ def test_a_call_without_its_output_is_no_job(sent: list[dict[str, Any]]) -> None
 def test_an_open_call_in_the_history_is_looked_at_too() -> None:
     """Its output may come with the request."""
     call = {**CALL, "id": "fc_1", "status": "completed"}
-    previous = Conversationalist.make().begin("hello").end(item=call)
+    previous = ApiUser.make().begin("hello").end(item=call)
     with pytest.raises(ApiError, match="call_id 'c9'"):
         queue(previous_response_id=previous)
     assert queue(previous_response_id=previous, input=[OUTPUT]).status == "queued"

@@ -35,15 +35,15 @@ from responses_api.services.store.create_conversation import create_conversation
 from responses_api.streaming import ResponseBuilder, encode_event
 from tests.factories import MODEL
 from tests.streaming.streams import check_grammar
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
 
-def queue(someone: Conversationalist, **fields: Any) -> Response:
+def queue(user: ApiUser, **fields: Any) -> Response:
     """A waiting background row."""
     payload = {"input": "hello", "background": True, **fields}
-    return create_response(caller=someone.caller, public_id=new_response_id(), payload=payload)
+    return create_response(caller=user.caller, public_id=new_response_id(), payload=payload)
 
 
 def claim(limit: int = 10) -> list[Response]:
@@ -70,10 +70,10 @@ def lose(row: Response) -> None:
     Response.objects.filter(pk=row.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
-def test_a_lost_job_is_freed_for_the_next_worker(someone: Conversationalist) -> None:
+def test_a_lost_job_is_freed_for_the_next_worker(user: ApiUser) -> None:
     """And none that a worker still holds."""
-    queue(someone)
-    queue(someone)
+    queue(user)
+    queue(user)
     lost, held = claim()
     lose(lost)
     assert recover_background_jobs()
@@ -83,9 +83,9 @@ def test_a_lost_job_is_freed_for_the_next_worker(someone: Conversationalist) -> 
     assert Response.objects.get(pk=held.pk).attempt == 1
 
 
-def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) -> None:
+def test_a_job_that_is_lost_again_and_again_fails(user: ApiUser) -> None:
     """After three lost attempts without a new token; what its readers have seen open is closed."""
-    row = queue(someone)
+    row = queue(user)
     for loss in range(5):
         (claimed,) = claim()
         if loss == 0:
@@ -105,23 +105,23 @@ def test_a_job_that_is_lost_again_and_again_fails(someone: Conversationalist) ->
     assert not Checkpoint.objects.exists()
 
 
-def test_a_job_in_the_queue_is_cancelled_at_once(someone: Conversationalist) -> None:
+def test_a_job_in_the_queue_is_cancelled_at_once(user: ApiUser) -> None:
     """It never starts, and its input can still be read."""
-    row = queue(someone)
-    cancelled = request_cancellation(caller=someone.caller, response_id=row.public_id)
+    row = queue(user)
+    cancelled = request_cancellation(caller=user.caller, response_id=row.public_id)
     assert cancelled.status == "cancelled"
     assert claim() == []
     assert [event["type"] for event in decoded_events(all_batches(row.pk))][1:] == ["response.queued", "error"]
-    assert request_cancellation(caller=someone.caller, response_id=row.public_id).status == "cancelled"
+    assert request_cancellation(caller=user.caller, response_id=row.public_id).status == "cancelled"
     assert wire_response(cancelled)["status"] == "cancelled"
 
 
-def test_a_held_job_is_never_called_cancelled(someone: Conversationalist) -> None:
+def test_a_held_job_is_never_called_cancelled(user: ApiUser) -> None:
     """Its worker is asked; should it be lost, the sweep ends the job."""
-    queue(someone)
+    queue(user)
     (row,) = claim()
     begin(row, "so far")
-    assert request_cancellation(caller=someone.caller, response_id=row.public_id).status == "in_progress"
+    assert request_cancellation(caller=user.caller, response_id=row.public_id).status == "in_progress"
     assert not recover_background_jobs()
     assert Response.objects.get().status == "in_progress"
     lose(row)
@@ -132,9 +132,9 @@ def test_a_held_job_is_never_called_cancelled(someone: Conversationalist) -> Non
     assert events[-1]["code"] == "response_cancelled"
 
 
-def test_what_waits_longer_than_it_may_fails(someone: Conversationalist, settings: Any) -> None:
+def test_what_waits_longer_than_it_may_fails(user: ApiUser, settings: Any) -> None:
     settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS = 60
-    row = queue(someone)
+    row = queue(user)
     recover_background_jobs()
     assert Response.objects.get().status in ACTIVE
     Response.objects.update(created_at=Now() - timedelta(seconds=61))
@@ -144,9 +144,9 @@ def test_what_waits_longer_than_it_may_fails(someone: Conversationalist, setting
     assert "longer than this server allows" in final["error"]["message"]
 
 
-def test_whoever_lost_the_lease_ends_nothing(someone: Conversationalist) -> None:
+def test_whoever_lost_the_lease_ends_nothing(user: ApiUser) -> None:
     """A released job is another's; one that is held can't be ended from outside."""
-    queue(someone)
+    queue(user)
     (row,) = claim()
     assert not end_unowned(row.pk, outcome="cancelled")
     assert release_lease(lease_of(row))
@@ -155,22 +155,22 @@ def test_whoever_lost_the_lease_ends_nothing(someone: Conversationalist) -> None
     assert not end_unowned(row.pk, outcome="cancelled")
 
 
-def test_a_conversation_outlives_the_job_that_continues_it(someone: Conversationalist) -> None:
+def test_a_conversation_outlives_the_job_that_continues_it(user: ApiUser) -> None:
     """Its turn has somewhere to go; from then on its time to live counts."""
-    conversation = create_conversation(caller=someone.caller, request=parse_create_conversation({}))
-    queue(someone, conversation=conversation.public_id)
+    conversation = create_conversation(caller=user.caller, request=parse_create_conversation({}))
+    queue(user, conversation=conversation.public_id)
     Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
     assert expire_conversations() == 0
     Response.objects.update(status="completed")
     assert expire_conversations() == 1
 
 
-def test_projects_take_turns(someone: Conversationalist) -> None:
+def test_projects_take_turns(user: ApiUser) -> None:
     """Whoever queues many does not come before whoever queues one, and what a project has running counts."""
     for _ in range(20):
-        queue(someone)
+        queue(user)
     claim(4)
-    other = Conversationalist(caller=Caller(project=Project.objects.create(name="other")), worker=someone.worker)
+    other = ApiUser(caller=Caller(project=Project.objects.create(name="other")), worker=user.worker)
     mine = queue(other)
     second = queue(other)
     claimed = claim(4)
@@ -178,9 +178,9 @@ def test_projects_take_turns(someone: Conversationalist) -> None:
     assert len({row.project_id for row in claimed}) == 2
 
 
-def test_events_are_kept_for_a_while_after_the_end(someone: Conversationalist, settings: Any) -> None:
+def test_events_are_kept_for_a_while_after_the_end(user: ApiUser, settings: Any) -> None:
     settings.RESPONSES_EVENT_TTL_SECONDS = 60
-    row = queue(someone)
+    row = queue(user)
     assert end_unowned(row.pk, outcome="cancelled")
     assert is_streamable(Response.objects.get())
     assert expire_event_logs() == 0
@@ -190,19 +190,19 @@ def test_events_are_kept_for_a_while_after_the_end(someone: Conversationalist, s
     assert Response.objects.get().status == "cancelled"
 
 
-def test_a_project_goes_with_its_jobs(someone: Conversationalist) -> None:
-    queue(someone)
+def test_a_project_goes_with_its_jobs(user: ApiUser) -> None:
+    queue(user)
     (row,) = claim()
     begin(row, "so far")
     Checkpoint.objects.create(response=row, digest="d", version=1, prompt="[1]")
-    delete_project(project=someone.caller.project)
+    delete_project(project=user.caller.project)
     assert not EventBatch.objects.exists()
     assert not Checkpoint.objects.exists()
 
 
-def test_an_end_that_is_kept_meanwhile_is_still_read(someone: Conversationalist) -> None:
+def test_an_end_that_is_kept_meanwhile_is_still_read(user: ApiUser) -> None:
     """Between the look for events and the look for the end another process may keep the last event."""
-    row = queue(someone)
+    row = queue(user)
     looks: list[dict[str, Any]] = []
 
     def end_meanwhile(*arguments: Any, **fields: Any) -> Any:

@@ -18,16 +18,16 @@ from responses_api.services.jobs.recover_jobs import orphaned_jobs, recover_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.worker.generation.prepare_generation import Prepared, prepare_generation
 from tests.factories import MODEL
-from tests.turns import INFO, Conversationalist
+from tests.turns import INFO, ApiUser
 
 pytestmark = pytest.mark.django_db
 
 
-def queue(someone: Conversationalist, text: str = "hello", *, reader: str = "web_1") -> str:
+def queue(user: ApiUser, text: str = "hello", *, reader: str = "web_1") -> str:
     """A waiting row; its public id."""
     payload = {"input": text}
     public_id = new_response_id()
-    create_response(caller=someone.caller, public_id=public_id, payload=payload, reader=reader)
+    create_response(caller=user.caller, public_id=public_id, payload=payload, reader=reader)
     return public_id
 
 
@@ -45,9 +45,9 @@ def lease_of(row: Response) -> Lease:
     return Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
 
 
-def test_rows_are_claimed_once_and_in_order(someone: Conversationalist) -> None:
+def test_rows_are_claimed_once_and_in_order(user: ApiUser) -> None:
     """Oldest first, background apart from interactive, each row by one worker only, of its own models only."""
-    ids = [queue(someone, str(number)) for number in range(4)]
+    ids = [queue(user, str(number)) for number in range(4)]
     Response.objects.filter(public_id=ids[0]).update(priority=1, background=True)
     assert claim_responses(worker="a", models=["another"], limit=10) == []
     assert claim_responses(worker="a", models=[], limit=10) == []
@@ -67,9 +67,9 @@ def test_rows_are_claimed_once_and_in_order(someone: Conversationalist) -> None:
     ).exists()
 
 
-def test_a_worker_that_lost_its_lease_writes_nothing(someone: Conversationalist) -> None:
+def test_a_worker_that_lost_its_lease_writes_nothing(user: ApiUser) -> None:
     """Once another attempt has the row, the first one's end is refused; the second one's stands."""
-    queue(someone)
+    queue(user)
     (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
     Response.objects.update(worker="", lease_until=None)
     (again,) = claim_responses(worker="b", models=[MODEL], limit=1)
@@ -82,9 +82,9 @@ def test_a_worker_that_lost_its_lease_writes_nothing(someone: Conversationalist)
     assert UsageRecord.objects.count() == 1
 
 
-def test_renewal_tells_what_is_held_and_what_is_to_be_cancelled(someone: Conversationalist) -> None:
+def test_renewal_tells_what_is_held_and_what_is_to_be_cancelled(user: ApiUser) -> None:
     """A renewal extends the worker's leases on the rows it knows of, and lists them with their attempts."""
-    keep, cancel, unknown = queue(someone), queue(someone), queue(someone)
+    keep, cancel, unknown = queue(user), queue(user), queue(user)
     rows = {row.public_id: row for row in claim_responses(worker="a", models=[MODEL], limit=3)}
     del rows[unknown]
     Response.objects.update(lease_until=Now() - timedelta(seconds=1))
@@ -99,21 +99,21 @@ def test_renewal_tells_what_is_held_and_what_is_to_be_cancelled(someone: Convers
     assert not Response.objects.filter(public_id=unknown).exists()
 
 
-def test_a_waiting_row_whose_reader_left_is_gone_at_once(someone: Conversationalist) -> None:
+def test_a_waiting_row_whose_reader_left_is_gone_at_once(user: ApiUser) -> None:
     """Nobody has claimed it, so there is nobody to tell."""
-    abandon_response(public_id=queue(someone))
+    abandon_response(public_id=queue(user))
     assert not Response.objects.exists()
 
 
-def test_recovery_removes_what_no_process_will_end(someone: Conversationalist) -> None:
+def test_recovery_removes_what_no_process_will_end(user: ApiUser) -> None:
     """Expired leases and rows of dead readers go; what somebody still holds or waits for stays."""
     announce_process(Announcement(id="web_live", kind=Process.Kind.WEB))
-    held = queue(someone, reader="web_live")
+    held = queue(user, reader="web_live")
     claim_responses(worker="a", models=[MODEL], limit=1)
-    lost = queue(someone, reader="web_live")
+    lost = queue(user, reader="web_live")
     claim_responses(worker="b", models=[MODEL], limit=1)
-    waiting = queue(someone, reader="web_live")
-    forgotten = queue(someone, reader="web_dead")
+    waiting = queue(user, reader="web_live")
+    forgotten = queue(user, reader="web_dead")
     Response.objects.filter(public_id=lost).update(lease_until=Now() - timedelta(seconds=1))
     Response.objects.update(created_at=Now() - timedelta(hours=1))
     assert recover_jobs() == 2
@@ -122,9 +122,9 @@ def test_recovery_removes_what_no_process_will_end(someone: Conversationalist) -
     assert forgotten not in left
 
 
-def test_a_running_job_without_a_reader_is_found(someone: Conversationalist) -> None:
+def test_a_running_job_without_a_reader_is_found(user: ApiUser) -> None:
     """Its worker stops it: nobody will read the answer."""
-    queue(someone, reader="web_dead")
+    queue(user, reader="web_dead")
     (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
     assert orphaned_jobs(worker="a") == []
     Response.objects.update(created_at=Now() - timedelta(hours=1))
@@ -133,12 +133,12 @@ def test_a_running_job_without_a_reader_is_found(someone: Conversationalist) -> 
     assert orphaned_jobs(worker="a") == []
 
 
-def test_interactive_requests_of_projects_and_keys_take_turns(someone: Conversationalist) -> None:
+def test_interactive_requests_of_projects_and_keys_take_turns(user: ApiUser) -> None:
     """One key with many waiting keeps neither another key of its project waiting nor another project."""
-    many = [queue(someone, str(number)) for number in range(4)]
-    key = create_key(project=someone.caller.project, name="other")[0]
-    second = queue(Conversationalist(caller=Caller(project=key.project, key=key), worker=someone.worker))
+    many = [queue(user, str(number)) for number in range(4)]
+    key = create_key(project=user.caller.project, name="other")[0]
+    second = queue(ApiUser(caller=Caller(project=key.project, key=key), worker=user.worker))
     elsewhere = Caller(project=create_project(name="elsewhere"))
-    third = queue(Conversationalist(caller=elsewhere, worker=someone.worker))
+    third = queue(ApiUser(caller=elsewhere, worker=user.worker))
     claimed = {row.public_id for row in claim_responses(worker="a", models=[MODEL], limit=3)}
     assert claimed == {many[0], second, third}

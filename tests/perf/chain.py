@@ -50,20 +50,20 @@ def run_chain(turns: int) -> ChainResult:
     """Build a chain of so many turns, then a branch from its middle."""
     from django.db import connection
 
-    from tests.turns import Conversationalist, row_counts, timed_queries
+    from tests.turns import ApiUser, row_counts, timed_queries
 
-    someone = Conversationalist.make()
+    user = ApiUser.make()
     previous: str | None = None
     middle = ""
     times: list[float] = [0.0]
     statements: dict[int, list[str]] = {}
     rows: dict[int, dict[str, int]] = {}
     for number in range(1, turns + 1):
-        someone.announce()
+        user.announce()
         counted = number in (EARLY, turns)
         before = row_counts() if counted else {}
         with timed_queries() as queries:
-            previous = someone.turn(f"turn {number}", previous=previous)
+            previous = user.turn(f"turn {number}", previous=previous)
         times.append(queries.seconds * 1000)
         if counted:
             rows[number] = added(before, row_counts())
@@ -71,7 +71,7 @@ def run_chain(turns: int) -> ChainResult:
         if number == turns // 2:
             middle = previous
     before = row_counts()
-    someone.turn("a branch", previous=middle)
+    user.turn("a branch", previous=middle)
     return ChainResult(
         database=connection.vendor,
         early_ms=statistics.median(times[EARLY : EARLY + SAMPLES]),

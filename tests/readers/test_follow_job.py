@@ -17,7 +17,7 @@ from responses_api.services.admission.create_response import create_response, ne
 from responses_api.services.jobs.end_job import publish_job_events
 from responses_api.services.jobs.event_log import LogCursor, all_batches
 from responses_api.streaming import EncodedEvent, ResponseBuilder, encode_event
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -27,7 +27,7 @@ TEXT = "one two three four five six seven eight nine ten"
 def queue() -> Response:
     payload = {"input": "hello", "background": True}
     return create_response(
-        caller=Conversationalist.make().caller,
+        caller=ApiUser.make().caller,
         public_id=new_response_id(),
         payload=payload,
     )

@@ -24,7 +24,7 @@ from responses_api.readers.request_body import RequestBody
 from responses_api.selectors.jobs import JobState
 from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -32,8 +32,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("stored", [True, False])
 async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, stored: bool) -> None:
     """The object as it was stored; an error when nothing was."""
-    someone = await sync_to_async(Conversationalist.make)()
-    follower = await follow(await sync_to_async(someone.turn)("hello", store=stored))
+    user = await sync_to_async(ApiUser.make)()
+    follower = await follow(await sync_to_async(user.turn)("hello", store=stored))
     follower.observe(JobState.ENDED)
     follower.observe(JobState.ENDED)
     if stored:
@@ -47,7 +47,7 @@ async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, st
 
 async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job() -> None:
     """The row goes, although the subscription could not be ended."""
-    someone = await sync_to_async(Conversationalist.make)()
+    user = await sync_to_async(ApiUser.make)()
     payload: dict[str, Any] = {"input": "hello"}
 
     async def away(subscription: bus.Subscription) -> None:
@@ -55,7 +55,7 @@ async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job
         raise ConnectionError("away")
 
     with patch.object(bus.Subscription, "close", away):
-        async with running_response(create_response, caller=someone.caller, body=RequestBody(payload)):
+        async with running_response(create_response, caller=user.caller, body=RequestBody(payload)):
             assert await Response.objects.acount() == 1
         deadline = asyncio.get_running_loop().time() + 5
         while await Response.objects.aexists():
@@ -87,7 +87,7 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
         yield []
         raise RuntimeError("a fault of ours")
 
-    someone = await sync_to_async(Conversationalist.make)()
+    user = await sync_to_async(ApiUser.make)()
     payload: dict[str, Any] = {"input": "hello", "stream": True}
     created = orjson.dumps({"response": {"id": "resp_1", "output": []}}).decode()
 
@@ -103,7 +103,7 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
         patch.object(Follower, "opened", opened),
         patch.object(Follower, "batches", broken),
     ):
-        scope = {"type": "http", CALLER: someone.caller, BODY: RequestBody(payload)}
+        scope = {"type": "http", CALLER: user.caller, BODY: RequestBody(payload)}
         await sse.ResponseStreamConsumer()(scope, receive, send)
     text = b"".join(message.get("body", b"") for message in sent).decode()
     assert [line for line in text.splitlines() if line.startswith("event: ")] == [

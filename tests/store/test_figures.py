@@ -17,8 +17,8 @@ from responses_api.services.store.delete_conversation import delete_conversation
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.edit_conversation_items import add_conversation_items, delete_conversation_item
 from responses_api.services.store.store_changes import add_up_changes
-from tests.totals import recorded, true_totals
-from tests.turns import Conversationalist, RunningTurn
+from tests.totals import recorded_totals, true_totals
+from tests.turns import ApiUser, RunningTurn
 
 from .people import new_conversation, other_project
 
@@ -31,7 +31,7 @@ OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 class Life:
     """Somebody who does whatever can be done with a store, by chance."""
 
-    who: Conversationalist
+    who: ApiUser
     chance: random.Random
     running: list[RunningTurn] = field(default_factory=list)
 
@@ -95,22 +95,22 @@ class Life:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_figures_stay_true(someone: Conversationalist, settings: Any, seed: int) -> None:
+def test_the_figures_stay_true(user: ApiUser, settings: Any, seed: int) -> None:
     """Whatever is made, continued, edited, deleted, expired and evicted, in any order, of several projects."""
     chance = random.Random(seed)
-    lives = [Life(who=who, chance=chance) for who in (someone, other_project(someone))]
+    lives = [Life(who=who, chance=chance) for who in (user, other_project(user))]
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 8
     settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 5
     for _ in range(60):
         chance.choice(lives).step()
-        assert recorded() == true_totals()
+        assert recorded_totals() == true_totals()
     for life in lives:
-        assert recorded(life.who.caller.project.pk) == true_totals(life.who.caller.project.pk)
+        assert recorded_totals(life.who.caller.project.pk) == true_totals(life.who.caller.project.pk)
     add_up_changes()
     assert StoreChange.objects.count() <= len(lives)
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()
     for turn in Turn.objects.all():
         before = 0 if turn.parent is None else turn.parent.history_bytes
         assert turn.history_bytes == before + sum(item.size for item in turn.items.all())
     delete_project(project=lives[1].who.caller.project)
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()

@@ -18,7 +18,7 @@ from responses_api.services.accounts.create_key import create_key
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.delete_conversation import delete_conversation
 from responses_api.services.store.delete_response import delete_response
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 from .people import new_conversation
 
@@ -30,7 +30,7 @@ def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
     settings.RESPONSES_ISOLATION = "key"
     project = default_project()
     mine, other = (
-        Conversationalist(caller=Caller(project=project, key=create_key(project=project, name=name)[0]), worker="w")
+        ApiUser(caller=Caller(project=project, key=create_key(project=project, name=name)[0]), worker="w")
         for name in ("mine", "other")
     )
     mine.announce()
@@ -43,7 +43,7 @@ def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
             call(**options)
         return f"{error.value.status} {error.value.code} {error.value.param} {error.value.message}"
 
-    for stranger in (other, Conversationalist(caller=Caller(project=project), worker="w")):
+    for stranger in (other, ApiUser(caller=Caller(project=project), worker="w")):
         begin = partial(stranger.begin, "x")
         for call, name, known in (
             (partial(get_response, caller=stranger.caller), "response_id", response_id),
@@ -65,15 +65,15 @@ def test_a_key_refers_to_items_of_its_own_histories(settings: Any) -> None:
     """Also to those of a deleted response that a later one continues, and those of a conversation; nobody else does."""
     project = default_project()
     mine, other = (Caller(project=project, key=create_key(project=project, name=name)[0]) for name in ("a", "b"))
-    someone = Conversationalist(caller=mine, worker="w")
-    someone.announce()
+    user = ApiUser(caller=mine, worker="w")
+    user.announce()
     wanted = ["msg_first", "msg_second", "msg_told", "msg_gone", "msg_unknown"]
 
     def said(item_id: str) -> list[dict[str, Any]]:
         return [{"role": "user", "content": "x", "id": item_id}]
 
-    first, gone = someone.begin(said("msg_first")).end(), someone.begin(said("msg_gone")).end()
-    someone.begin(said("msg_second"), previous_response_id=first).end()
+    first, gone = user.begin(said("msg_first")).end(), user.begin(said("msg_gone")).end()
+    user.begin(said("msg_second"), previous_response_id=first).end()
     create_conversation(caller=mine, request=parse_create_conversation({"items": said("msg_told")}))
     for response_id in (first, gone):
         delete_response(caller=mine, response_id=response_id)

@@ -23,8 +23,8 @@ from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.edit_conversation import edit_conversation
 from responses_api.services.store.make_room import make_room
 from responses_api.services.store.touch_store import touch_conversation, touch_response
-from tests.totals import recorded, true_totals
-from tests.turns import Conversationalist, timed_queries
+from tests.totals import recorded_totals, true_totals
+from tests.turns import ApiUser, timed_queries
 
 from .figures import conversations, counted, stored
 from .people import new_conversation, other_project
@@ -37,34 +37,34 @@ OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 # Entries and bytes
 
 
-def test_the_response_used_longest_ago_makes_room(someone: Conversationalist, settings: Any) -> None:
+def test_the_response_used_longest_ago_makes_room(user: ApiUser, settings: Any) -> None:
     """Reading and continuing count as use; what is evicted is unknown, on every route, and counted."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 3
-    first, second, third = (someone.turn(text) for text in ("one", "two", "three"))
-    touch_response(caller=someone.caller, response_id=first)
-    fourth = someone.turn("four", previous=second)
+    first, second, third = (user.turn(text) for text in ("one", "two", "three"))
+    touch_response(caller=user.caller, response_id=first)
+    fourth = user.turn("four", previous=second)
     assert stored() == [first, second, fourth]
     with pytest.raises(NotFound):
-        get_response(caller=someone.caller, response_id=third)
+        get_response(caller=user.caller, response_id=third)
     with pytest.raises(PreviousResponseNotFound):
-        someone.turn("go on", previous=third)
-    fifth = someone.turn("five")
+        user.turn("go on", previous=third)
+    fifth = user.turn("five")
     assert stored() == [second, fourth, fifth]
     assert counted("evictions") == 2
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()
 
 
-def test_use_is_noted_by_the_minute(someone: Conversationalist, settings: Any) -> None:
+def test_use_is_noted_by_the_minute(user: ApiUser, settings: Any) -> None:
     """The first use counts at once, then no more than one a minute; without a limit none is noted."""
-    response_id, conversation_id = someone.turn("one"), new_conversation(someone)
+    response_id, conversation_id = user.turn("one"), new_conversation(user)
     before = Response.objects.get().used_at, Conversation.objects.get().used_at
-    touch_response(caller=someone.caller, response_id=response_id)
-    touch_conversation(caller=someone.caller, conversation_id=conversation_id)
+    touch_response(caller=user.caller, response_id=response_id)
+    touch_conversation(caller=user.caller, conversation_id=conversation_id)
     assert (Response.objects.get().used_at, Conversation.objects.get().used_at) == before
     settings.RESPONSES_STORE_MAX_ENTRIES = settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 9
     for rows, touch in (
-        (Response.objects, lambda: touch_response(caller=someone.caller, response_id=response_id)),
-        (Conversation.objects, lambda: touch_conversation(caller=someone.caller, conversation_id=conversation_id)),
+        (Response.objects, lambda: touch_response(caller=user.caller, response_id=response_id)),
+        (Conversation.objects, lambda: touch_conversation(caller=user.caller, conversation_id=conversation_id)),
     ):
         times: list[Any] = [rows.get().used_at]
         for earlier in (0, 0, 61):
@@ -75,129 +75,129 @@ def test_use_is_noted_by_the_minute(someone: Conversationalist, settings: Any) -
         assert times[0] < times[1] == times[2] < times[3]
 
 
-def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(someone: Conversationalist, settings: Any) -> None:
+def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(user: ApiUser, settings: Any) -> None:
     """A chain keeps its history when its ancestors are evicted, and goes wholly with its last response."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 1
     previous: str | None = None
     for number in range(4):
-        previous = someone.turn(f"turn {number}", previous=previous)
+        previous = user.turn(f"turn {number}", previous=previous)
     assert stored() == [previous]
-    page = list_input_items(get_response(caller=someone.caller, response_id=str(previous)), query=OLDEST_FIRST)
+    page = list_input_items(get_response(caller=user.caller, response_id=str(previous)), query=OLDEST_FIRST)
     assert len(page["data"]) == 7
-    last = someone.turn("alone")
+    last = user.turn("alone")
     assert stored() == [last]
     assert (Item.objects.count(), Turn.objects.count()) == (2, 1)
 
 
-def test_bytes_are_limited_as_stored(someone: Conversationalist, settings: Any) -> None:
+def test_bytes_are_limited_as_stored(user: ApiUser, settings: Any) -> None:
     """As many fit as fit to the byte; one byte less, and the oldest goes."""
-    ids = [someone.turn("a" * 5000) for _ in range(3)]
+    ids = [user.turn("a" * 5000) for _ in range(3)]
     settings.RESPONSES_STORE_MAX_BYTES = get_store_totals().response_bytes
     make_room()
     assert stored() == ids
     settings.RESPONSES_STORE_MAX_BYTES -= 1
     make_room()
     assert stored() == ids[1:]
-    ids.append(someone.turn("b" * 5000))
+    ids.append(user.turn("b" * 5000))
     assert stored() == ids[2:]
     assert get_store_totals().response_bytes <= settings.RESPONSES_STORE_MAX_BYTES
 
 
-def test_a_store_of_no_bytes_keeps_nothing(someone: Conversationalist, settings: Any) -> None:
+def test_a_store_of_no_bytes_keeps_nothing(user: ApiUser, settings: Any) -> None:
     """The request works; its response is evicted at once."""
     settings.RESPONSES_STORE_MAX_BYTES = 0
-    someone.turn("one")
+    user.turn("one")
     assert not stored()
     assert not Item.objects.exists()
-    assert (counted("evictions"), recorded()) == (1, (0, 0, 0, 0))
+    assert (counted("evictions"), recorded_totals()) == (1, (0, 0, 0, 0))
 
 
-def test_running_jobs_are_never_evicted(someone: Conversationalist, settings: Any) -> None:
+def test_running_jobs_are_never_evicted(user: ApiUser, settings: Any) -> None:
     """However long they run and however little room there is; nor what they continue is lost."""
-    first = someone.turn("first")
-    running = someone.begin("go on", previous_response_id=first)
+    first = user.turn("first")
+    running = user.begin("go on", previous_response_id=first)
     settings.RESPONSES_STORE_MAX_ENTRIES = 1
-    second = someone.turn("second")
+    second = user.turn("second")
     assert stored() == [running.row.public_id, second]
     late = running.end()
     assert stored() == [late]
-    assert len(list_input_items(get_response(caller=someone.caller, response_id=late), query=OLDEST_FIRST)["data"]) == 3
+    assert len(list_input_items(get_response(caller=user.caller, response_id=late), query=OLDEST_FIRST)["data"]) == 3
 
 
-def test_a_project_evicts_its_own(someone: Conversationalist, settings: Any) -> None:
+def test_a_project_evicts_its_own(user: ApiUser, settings: Any) -> None:
     """By entries and by bytes; nobody else's go for it."""
-    other = other_project(someone)
+    other = other_project(user)
     theirs = other.turn("theirs")
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 2
-    mine = [someone.turn(text) for text in ("one", "two", "three")]
+    mine = [user.turn(text) for text in ("one", "two", "three")]
     assert stored() == [theirs, *mine[1:]]
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 0
-    settings.RESPONSES_PROJECT_MAX_BYTES = get_store_totals(someone.caller.project.pk).response_bytes
-    mine.append(someone.turn("four"))
+    settings.RESPONSES_PROJECT_MAX_BYTES = get_store_totals(user.caller.project.pk).response_bytes
+    mine.append(user.turn("four"))
     assert stored() == [theirs, mine[-1]]
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()
 
 
-def test_a_lower_limit_counts_from_the_next_sweep(someone: Conversationalist, settings: Any) -> None:
+def test_a_lower_limit_counts_from_the_next_sweep(user: ApiUser, settings: Any) -> None:
     """Nothing has to be stored first, and it takes more than one batch."""
     ids = []
     for _ in range(120):
-        someone.announce()
-        ids.append(someone.turn("x"))
+        user.announce()
+        ids.append(user.turn("x"))
     settings.RESPONSES_STORE_MAX_ENTRIES = 5
     make_room()
     assert stored() == ids[-5:]
     assert Item.objects.count() == 10
 
 
-def test_an_eviction_costs_little_and_no_limit_nothing(someone: Conversationalist, settings: Any) -> None:
+def test_an_eviction_costs_little_and_no_limit_nothing(user: ApiUser, settings: Any) -> None:
     """Without limits a turn records its figures by one statement, and looks at no figure."""
-    someone.turn("warm")
+    user.turn("warm")
     with timed_queries() as queries:
-        someone.turn("no limit")
+        user.turn("no limit")
     assert sum("storechange" in text for text in queries.statements) == 1
     plain = len(queries.statements)
     settings.RESPONSES_STORE_MAX_ENTRIES = 100
     with timed_queries() as queries:
-        someone.turn("within the limit")
+        user.turn("within the limit")
     assert len(queries.statements) == plain + 1
 
 
 # Off
 
 
-def test_storing_can_be_turned_off(someone: Conversationalist, settings: Any) -> None:
+def test_storing_can_be_turned_off(user: ApiUser, settings: Any) -> None:
     """No id can be addressed, nothing is stored unless it is asked for, and asking for it is refused."""
-    known = someone.turn("before")
+    known = user.turn("before")
     settings.RESPONSES_STORE_MAX_ENTRIES = 0
     for response_id in (known, "resp_unknown", "no id"):
         for call in (get_response, get_previous, delete_response):
             with pytest.raises(InvalidRequest, match="RESPONSES_STORE_MAX_ENTRIES") as error:
-                call(caller=someone.caller, response_id=response_id)
+                call(caller=user.caller, response_id=response_id)
             assert type(error.value) is InvalidRequest
     with pytest.raises(InvalidRequest) as error:
-        someone.begin("again", previous_response_id=known)
+        user.begin("again", previous_response_id=known)
     assert error.value.param == "previous_response_id"
     with pytest.raises(InvalidRequest) as error:
-        someone.begin("again", store=True)
+        user.begin("again", store=True)
     assert error.value.param == "store"
     Project.objects.update(store_default=True)
-    running = someone.begin("again")
+    running = user.begin("again")
     assert running.prepared.body["store"] is False
     running.end()
     assert stored() == [known]
 
 
-def test_conversations_can_be_turned_off(someone: Conversationalist, settings: Any) -> None:
+def test_conversations_can_be_turned_off(user: ApiUser, settings: Any) -> None:
     """Every route and the parameter answer 400."""
-    known = new_conversation(someone, "hello")
+    known = new_conversation(user, "hello")
     settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 0
     calls = (
-        lambda: new_conversation(someone),
-        lambda: get_conversation(caller=someone.caller, conversation_id=known),
-        lambda: delete_conversation(caller=someone.caller, conversation_id=known),
-        lambda: list_conversation_items(caller=someone.caller, conversation_id=known, query=OLDEST_FIRST),
-        lambda: someone.turn("hi", conversation=known),
+        lambda: new_conversation(user),
+        lambda: get_conversation(caller=user.caller, conversation_id=known),
+        lambda: delete_conversation(caller=user.caller, conversation_id=known),
+        lambda: list_conversation_items(caller=user.caller, conversation_id=known, query=OLDEST_FIRST),
+        lambda: user.turn("hi", conversation=known),
     )
     for call in calls:
         with pytest.raises(InvalidRequest, match="RESPONSES_CONVERSATION_STORE_MAX_ENTRIES"):
@@ -207,41 +207,40 @@ def test_conversations_can_be_turned_off(someone: Conversationalist, settings: A
 # Conversations
 
 
-def test_the_conversation_used_longest_ago_makes_room(someone: Conversationalist, settings: Any) -> None:
+def test_the_conversation_used_longest_ago_makes_room(user: ApiUser, settings: Any) -> None:
     """A turn is a use; one that a running job continues stays; responses keep what they read."""
-    first, second = new_conversation(someone, "one"), new_conversation(someone, "two")
-    answered = someone.turn("hi", conversation=second)
-    someone.turn("hi", conversation=first)
+    first, second = new_conversation(user, "one"), new_conversation(user, "two")
+    answered = user.turn("hi", conversation=second)
+    user.turn("hi", conversation=first)
     settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 2
-    third = new_conversation(someone)
+    third = new_conversation(user)
     assert conversations() == [first, third]
     assert (
-        len(list_input_items(get_response(caller=someone.caller, response_id=answered), query=OLDEST_FIRST)["data"])
-        == 2
+        len(list_input_items(get_response(caller=user.caller, response_id=answered), query=OLDEST_FIRST)["data"]) == 2
     )
-    assert recorded() == true_totals()
-    running = someone.begin("go on", conversation=first)
+    assert recorded_totals() == true_totals()
+    running = user.begin("go on", conversation=first)
     Conversation.objects.filter(public_id=first).update(used_at=timezone.now() - timedelta(days=1))
-    fourth = new_conversation(someone)
+    fourth = new_conversation(user)
     assert conversations() == [first, fourth]
     running.end()
     assert conversations() == [first, fourth]
     assert counted("evictions") == 0
 
 
-def test_the_bytes_of_conversations_are_limited(someone: Conversationalist, settings: Any) -> None:
+def test_the_bytes_of_conversations_are_limited(user: ApiUser, settings: Any) -> None:
     """Items and metadata count; responses have a limit of their own."""
-    first = new_conversation(someone, "a" * 5000)
-    second = new_conversation(someone, topic="b" * 400)
+    first = new_conversation(user, "a" * 5000)
+    second = new_conversation(user, topic="b" * 400)
     settings.RESPONSES_CONVERSATION_STORE_MAX_BYTES = 6000
     settings.RESPONSES_STORE_MAX_BYTES = 4000
-    answered = someone.turn("c", conversation=second)
+    answered = user.turn("c", conversation=second)
     assert conversations() == [first, second]
     assert stored() == [answered]
     changed = parse_update_conversation({"metadata": {f"k{number}": "d" * 400 for number in range(5)}})
-    edit_conversation(caller=someone.caller, conversation_id=second, request=changed)
+    edit_conversation(caller=user.caller, conversation_id=second, request=changed)
     assert conversations() == [second]
     settings.RESPONSES_CONVERSATION_STORE_MAX_BYTES = 0
-    new_conversation(someone)
+    new_conversation(user)
     assert conversations() == []
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()

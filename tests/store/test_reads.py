@@ -12,7 +12,7 @@ from responses_api.services.prompts.blobs import expand_history
 from responses_api.services.prompts.show_items import ENCRYPTED_REASONING, LOGPROBS, shown_items
 from responses_api.services.store.delete_response import delete_response
 from responses_api.services.store.open_response import open_previous, open_response
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
@@ -35,40 +35,40 @@ def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
     assert expand_history([{**sealed, "content": []}], owner="a", take=print)[0]["content"] == thought["content"]
 
 
-def test_a_running_foreground_response_says_how_it_ends(someone: Conversationalist) -> None:
+def test_a_running_foreground_response_says_how_it_ends(user: ApiUser) -> None:
     """It is in progress even while it waits, and nothing advises what would be refused."""
-    response_id = someone.begin("hello").row.public_id
+    response_id = user.begin("hello").row.public_id
     for refused in (
-        lambda: delete_response(caller=someone.caller, response_id=response_id),
-        lambda: open_previous(caller=someone.caller, response_id=response_id),
+        lambda: delete_response(caller=user.caller, response_id=response_id),
+        lambda: open_previous(caller=user.caller, response_id=response_id),
     ):
         with pytest.raises(ResponseInProgress, match=r"'in_progress'.*close the connection") as caught:
             refused()
         assert "cancel" not in caught.value.message
     with pytest.raises(InvalidRequest, match="not made in the background"):
-        get_cancellable(caller=someone.caller, response_id=response_id)
+        get_cancellable(caller=user.caller, response_id=response_id)
     with pytest.raises(NotFound):
-        open_response(caller=someone.caller, response_id=response_id)
+        open_response(caller=user.caller, response_id=response_id)
 
 
-def test_every_reading_counts_as_use_once(someone: Conversationalist, settings: Any) -> None:
+def test_every_reading_counts_as_use_once(user: ApiUser, settings: Any) -> None:
     """Reading and continuing do, looking at a job to cancel it does not."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 10
-    response_id = someone.turn("hello")
+    response_id = user.turn("hello")
     made = Response.objects.get().used_at
-    get_cancellable_refusal(someone, response_id)
+    get_cancellable_refusal(user, response_id)
     assert Response.objects.get().used_at == made
     assert STORE_HITS.name not in take_counts()
     for read in (open_response, open_previous):
         Response.objects.update(used_at=made)
-        read(caller=someone.caller, response_id=response_id)
+        read(caller=user.caller, response_id=response_id)
         assert Response.objects.get().used_at != made
         assert take_counts()[STORE_HITS.name] == 1
         with pytest.raises(Exception, match="resp_unknown"):
-            read(caller=someone.caller, response_id="resp_unknown")
+            read(caller=user.caller, response_id="resp_unknown")
         assert take_counts() == {STORE_MISSES.name: 1}
 
 
-def get_cancellable_refusal(someone: Conversationalist, response_id: str) -> None:
+def get_cancellable_refusal(user: ApiUser, response_id: str) -> None:
     with pytest.raises(InvalidRequest):
-        get_cancellable(caller=someone.caller, response_id=response_id)
+        get_cancellable(caller=user.caller, response_id=response_id)

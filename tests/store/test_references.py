@@ -23,16 +23,16 @@ from responses_api.services.prompts.blobs import check_blobs, expand_history, se
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.edit_conversation_items import add_conversation_items
 from tests.factories import MODEL
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
 SIZE = 100_000
 
 
-def large_item(someone: Conversationalist) -> str:
+def large_item(user: ApiUser) -> str:
     """The id of a stored item of :data:`SIZE` bytes and a few."""
-    row = Response.objects.get(public_id=someone.turn("a" * SIZE))
+    row = Response.objects.get(public_id=user.turn("a" * SIZE))
     assert row.turn is not None
     return row.turn.items.get(size__gt=SIZE).wire_id
 
@@ -41,42 +41,42 @@ def refer(item_id: str, times: int) -> list[dict[str, Any]]:
     return [{"type": "item_reference", "id": item_id}] * times
 
 
-def create(someone: Conversationalist, payload: dict[str, Any]) -> Response:
-    return create_response(caller=someone.caller, public_id="resp_new", payload=payload, reader="test")
+def create(user: ApiUser, payload: dict[str, Any]) -> Response:
+    return create_response(caller=user.caller, public_id="resp_new", payload=payload, reader="test")
 
 
-def compact(someone: Conversationalist, payload: dict[str, Any]) -> None:
-    create_compaction(caller=someone.caller, public_id="resp_new", payload=payload, reader="test")
+def compact(user: ApiUser, payload: dict[str, Any]) -> None:
+    create_compaction(caller=user.caller, public_id="resp_new", payload=payload, reader="test")
 
 
-def test_references_are_sized_before_they_are_loaded(someone: Conversationalist, settings: Any) -> None:
+def test_references_are_sized_before_they_are_loaded(user: ApiUser, settings: Any) -> None:
     """On every route that takes them, by the limit that it has; and nothing is left behind."""
-    wanted = refer(large_item(someone), 1 + MAX_BYTES // SIZE)
+    wanted = refer(large_item(user), 1 + MAX_BYTES // SIZE)
     settings.RESPONSES_ENTRY_MAX_BYTES = settings.RESPONSES_ASSEMBLY_MAX_BYTES = MAX_BYTES
     before = Response.objects.count()
     with patch.object(take_input, "items_by_key", side_effect=AssertionError("loaded")):
         with pytest.raises(EntryTooLarge, match="RESPONSES_ENTRY_MAX_BYTES"):
-            create(someone, {"input": wanted})
+            create(user, {"input": wanted})
         with pytest.raises(RequestTooLarge, match="RESPONSES_ASSEMBLY_MAX_BYTES"):
-            create(someone, {"input": wanted, "store": False})
+            create(user, {"input": wanted, "store": False})
         with pytest.raises(RequestTooLarge, match="RESPONSES_BACKGROUND_INPUT_MAX_BYTES"):
-            create(someone, {"input": wanted[:30], "background": True})
+            create(user, {"input": wanted[:30], "background": True})
         with pytest.raises(RequestTooLarge, match="RESPONSES_ASSEMBLY_MAX_BYTES"):
-            compact(someone, {"model": MODEL, "input": wanted})
+            compact(user, {"model": MODEL, "input": wanted})
         with pytest.raises(RequestTooLarge, match="counted at once"):
-            ask(someone.caller, {"input": wanted})
+            ask(user.caller, {"input": wanted})
     assert Response.objects.count() == before
 
 
-def test_an_item_is_loaded_once_however_often_it_is_named(someone: Conversationalist) -> None:
+def test_an_item_is_loaded_once_however_often_it_is_named(user: ApiUser) -> None:
     """And of several with one id, which clients can make, the newest alone."""
-    item_id = large_item(someone)
+    item_id = large_item(user)
     older = [{"type": "message", "id": "msg_mine", "role": "user", "content": "old" * SIZE}]
-    someone.begin(older).end()
-    someone.begin([{"type": "message", "id": "msg_mine", "role": "user", "content": "new"}]).end()
+    user.begin(older).end()
+    user.begin([{"type": "message", "id": "msg_mine", "role": "user", "content": "new"}]).end()
     payload = {"input": [*refer(item_id, 5), *refer("msg_mine", 2)], "store": False}
     with patch.object(take_input, "items_by_key", wraps=items_by_key) as loaded:
-        row = create(someone, payload)
+        row = create(user, payload)
     ((keys,), _) = loaded.call_args
     assert len(keys) == 2
     sent = parse_create(orjson.loads(row.request)).input
@@ -85,9 +85,9 @@ def test_an_item_is_loaded_once_however_often_it_is_named(someone: Conversationa
     assert "oldold" not in row.request
 
 
-def test_what_a_blob_holds_is_counted_and_not_unpacked(someone: Conversationalist, settings: Any) -> None:
+def test_what_a_blob_holds_is_counted_and_not_unpacked(user: ApiUser, settings: Any) -> None:
     """Many small ones that hold much: all are checked, and the last alone counts, and is opened."""
-    owner = someone.caller.scope
+    owner = user.caller.scope
     blob = seal_compaction(Compacted(summary="s" * 5_000_000, items=()), owner=owner)
     assert len(blob) < 8_000
     items = [{"type": "compaction", "encrypted_content": blob}] * 300
@@ -98,11 +98,11 @@ def test_what_a_blob_holds_is_counted_and_not_unpacked(someone: Conversationalis
         assert len(expand_history([*items, small], owner=owner, take=assembly.add)) == 1
         assert assembly.size < 100
     settings.RESPONSES_ASSEMBLY_MAX_BYTES = 1_000_000
-    someone.announce()
+    user.announce()
     for call in (
-        lambda: create(someone, {"input": items[:3]}),
-        lambda: compact(someone, {"model": MODEL, "input": items[:3]}),
-        lambda: ask(someone.caller, {"input": items[:3]}),
+        lambda: create(user, {"input": items[:3]}),
+        lambda: compact(user, {"model": MODEL, "input": items[:3]}),
+        lambda: ask(user.caller, {"input": items[:3]}),
     ):
         with pytest.raises(RequestTooLarge, match="RESPONSES_ASSEMBLY_MAX_BYTES"):
             call()
@@ -110,37 +110,37 @@ def test_what_a_blob_holds_is_counted_and_not_unpacked(someone: Conversationalis
         expand_history(items, owner=owner, take=assembly.add)
 
 
-def test_what_sealed_reasoning_holds_is_counted_likewise(someone: Conversationalist, settings: Any) -> None:
+def test_what_sealed_reasoning_holds_is_counted_likewise(user: ApiUser, settings: Any) -> None:
     """However often it is sent; others' blobs hold nothing for us."""
-    owner = someone.caller.scope
+    owner = user.caller.scope
     items = [{"type": "reasoning", "summary": [], "encrypted_content": seal_reasoning("t" * 1_000_000, owner=owner)}]
     assert check_blobs(items * 20, owner=owner) == 20_000_000
     assert check_blobs(items * 20, owner="project-0") == 0
     assert check_blobs([{**items[0], "content": [{"type": "reasoning_text", "text": "t"}]}], owner=owner) == 0
     settings.RESPONSES_ASSEMBLY_MAX_BYTES = 10_000_000
     with pytest.raises(RequestTooLarge):
-        create(someone, {"input": [*items * 11, {"role": "user", "content": "x"}]})
+        create(user, {"input": [*items * 11, {"role": "user", "content": "x"}]})
 
 
 @pytest.mark.parametrize("owner", ["project-0", "altered"])
-def test_a_conversation_takes_no_blob_that_could_not_be_opened(someone: Conversationalist, owner: str) -> None:
+def test_a_conversation_takes_no_blob_that_could_not_be_opened(user: ApiUser, owner: str) -> None:
     """When it is created and when items are added; its own ones it takes."""
-    mine = seal_compaction(Compacted(summary="s", items=()), owner=someone.caller.scope)
+    mine = seal_compaction(Compacted(summary="s", items=()), owner=user.caller.scope)
     wrong = mine[:-8] + "AAAAAAA=" if owner == "altered" else seal_compaction(Compacted("s", ()), owner=owner)
 
     def body(blob: str) -> dict[str, Any]:
         return {"items": [{"role": "user", "content": "hi"}, {"type": "compaction", "encrypted_content": blob}]}
 
-    made = create_conversation(caller=someone.caller, request=parse_create_conversation(body(mine)))
+    made = create_conversation(caller=user.caller, request=parse_create_conversation(body(mine)))
 
     def add(blob: str) -> None:
         add_conversation_items(
-            caller=someone.caller, conversation_id=made.public_id, request=parse_create_items(body(blob))
+            caller=user.caller, conversation_id=made.public_id, request=parse_create_items(body(blob))
         )
 
     add(mine)
     for call in (
-        lambda: create_conversation(caller=someone.caller, request=parse_create_conversation(body(wrong))),
+        lambda: create_conversation(caller=user.caller, request=parse_create_conversation(body(wrong))),
         lambda: add(wrong),
     ):
         with pytest.raises(InvalidValue) as refused:
@@ -148,16 +148,16 @@ def test_a_conversation_takes_no_blob_that_could_not_be_opened(someone: Conversa
         assert refused.value.param == "items[1].encrypted_content"
 
 
-def test_blobs_belong_to_a_key_where_isolation_is_by_key(someone: Conversationalist, settings: Any) -> None:
+def test_blobs_belong_to_a_key_where_isolation_is_by_key(user: ApiUser, settings: Any) -> None:
     """Another key of the project can't use them, nor can open access."""
     settings.RESPONSES_ISOLATION = "key"
     mine, other = (
-        Caller(project=someone.caller.project, key=create_key(project=someone.caller.project, name=name)[0])
+        Caller(project=user.caller.project, key=create_key(project=user.caller.project, name=name)[0])
         for name in ("mine", "other")
     )
     item = {"type": "compaction", "encrypted_content": seal_compaction(Compacted("s", ()), owner=mine.scope)}
     assert ask(mine, {"input": [item]}).scope == mine.scope
-    for caller in (other, someone.caller):
+    for caller in (other, user.caller):
         with pytest.raises(InvalidValue):
             ask(caller, {"input": [item]})
     with pytest.raises(NotFound):
@@ -165,13 +165,13 @@ def test_blobs_belong_to_a_key_where_isolation_is_by_key(someone: Conversational
 
 
 @pytest.mark.parametrize("named", ["instructions", "tools"])
-def test_what_a_stream_repeats_is_bounded(someone: Conversationalist, settings: Any, named: str) -> None:
+def test_what_a_stream_repeats_is_bounded(user: ApiUser, settings: Any, named: str) -> None:
     """Instructions and tools are in every event on the response: too much of them is refused, by name."""
     settings.RESPONSES_ECHO_MAX_BYTES = 10_000
     large = "i" * 9_000
     tools = [{"type": "function", "name": "f", "description": large, "parameters": None}]
     body = {"input": "hi", "instructions": large, "tools": tools}
     with pytest.raises(RequestTooLarge, match="RESPONSES_ECHO_MAX_BYTES") as refused:
-        create(someone, {**body, named: body[named] if named == "tools" else large * 2})
+        create(user, {**body, named: body[named] if named == "tools" else large * 2})
     assert refused.value.param == named or named == "tools"
-    create(someone, {"input": "hi" * 20_000, "instructions": large})
+    create(user, {"input": "hi" * 20_000, "instructions": large})

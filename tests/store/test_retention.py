@@ -14,16 +14,16 @@ from responses_api.selectors.responses import get_previous, get_response
 from responses_api.services.processes.expire_responses import expire_responses
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.delete_response import delete_response
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
 
 
-def chain(someone: Conversationalist, length: int, previous: str | None = None) -> list[str]:
+def chain(user: ApiUser, length: int, previous: str | None = None) -> list[str]:
     """The ids of a chain of responses."""
     ids: list[str] = []
     for number in range(length):
-        previous = someone.turn(f"turn {number}", previous=previous)
+        previous = user.turn(f"turn {number}", previous=previous)
         ids.append(previous)
     return ids
 
@@ -33,40 +33,40 @@ def expire(*ids: str) -> None:
     Response.objects.filter(public_id__in=ids).update(expires_at=Now() - timedelta(seconds=1))
 
 
-def test_an_expired_response_is_unknown_at_once(someone: Conversationalist) -> None:
+def test_an_expired_response_is_unknown_at_once(user: ApiUser) -> None:
     """Before the sweep too: reading it, continuing it."""
-    (response_id,) = chain(someone, 1)
+    (response_id,) = chain(user, 1)
     expire(response_id)
     with pytest.raises(NotFound):
-        get_response(caller=someone.caller, response_id=response_id)
+        get_response(caller=user.caller, response_id=response_id)
     with pytest.raises(PreviousResponseNotFound):
-        get_previous(caller=someone.caller, response_id=response_id)
+        get_previous(caller=user.caller, response_id=response_id)
 
 
-def test_items_of_expired_histories_are_unknown_at_once(someone: Conversationalist) -> None:
+def test_items_of_expired_histories_are_unknown_at_once(user: ApiUser) -> None:
     """Before the sweep too, by reference; those that something else still has are not."""
 
     def said(item_id: str) -> list[dict[str, Any]]:
         return [{"role": "user", "content": "x", "id": item_id}]
 
-    shared, gone = someone.begin(said("msg_shared")).end(), someone.begin(said("msg_gone")).end()
-    kept = someone.begin(said("msg_kept"), previous_response_id=shared).end()
+    shared, gone = user.begin(said("msg_shared")).end(), user.begin(said("msg_gone")).end()
+    kept = user.begin(said("msg_kept"), previous_response_id=shared).end()
     told = [
-        create_conversation(caller=someone.caller, request=parse_create_conversation({"items": said(item_id)})).pk
+        create_conversation(caller=user.caller, request=parse_create_conversation({"items": said(item_id)})).pk
         for item_id in ("msg_old", "msg_told")
     ]
     wanted = ["msg_shared", "msg_gone", "msg_kept", "msg_old", "msg_told"]
-    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == sorted(wanted)
+    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == sorted(wanted)
     expire(shared, gone)
     Conversation.objects.filter(pk=told[0]).update(expires_at=Now() - timedelta(seconds=1))
-    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == ["msg_kept", "msg_shared", "msg_told"]
+    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_kept", "msg_shared", "msg_told"]
     expire(kept)
-    assert sorted(find_items(caller=someone.caller, wire_ids=wanted)) == ["msg_told"]
+    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_told"]
 
 
-def test_a_whole_chain_expires_to_nothing(someone: Conversationalist) -> None:
+def test_a_whole_chain_expires_to_nothing(user: ApiUser) -> None:
     """No turn, no item is left behind; the accounting stays."""
-    expire(*chain(someone, 5))
+    expire(*chain(user, 5))
     assert expire_responses() == 5
     assert not Response.objects.exists()
     assert not Turn.objects.exists()
@@ -75,47 +75,45 @@ def test_a_whole_chain_expires_to_nothing(someone: Conversationalist) -> None:
     assert UsageRecord.objects.count() == 5
 
 
-def test_what_a_later_response_still_needs_stays(someone: Conversationalist) -> None:
+def test_what_a_later_response_still_needs_stays(user: ApiUser) -> None:
     """The turns below a response that lives are kept, those of a dead branch are not."""
-    trunk = chain(someone, 3)
-    branch = chain(someone, 2, previous=trunk[0])
+    trunk = chain(user, 3)
+    branch = chain(user, 2, previous=trunk[0])
     expire(*trunk[:2], *branch)
     assert expire_responses() == 4
     assert list(Response.objects.values_list("public_id", flat=True)) == [trunk[2]]
     assert Turn.objects.count() == 3
     assert Item.objects.count() == 6
-    delete_response(caller=someone.caller, response_id=trunk[2])
+    delete_response(caller=user.caller, response_id=trunk[2])
     assert not Turn.objects.exists()
     assert not Item.objects.exists()
 
 
-def test_many_responses_expire_in_batches(someone: Conversationalist) -> None:
+def test_many_responses_expire_in_batches(user: ApiUser) -> None:
     """More than one batch goes in one call."""
     ids = []
     for _ in range(205):
-        someone.announce()
-        ids.append(someone.turn("alone"))
+        user.announce()
+        ids.append(user.turn("alone"))
     expire(*ids)
     assert expire_responses() == 205
     assert not Item.objects.exists()
 
 
-def test_the_time_to_live_counts_from_completion_and_zero_is_for_ever(
-    someone: Conversationalist, settings: Any
-) -> None:
+def test_the_time_to_live_counts_from_completion_and_zero_is_for_ever(user: ApiUser, settings: Any) -> None:
     """`RESPONSES_STORE_TTL_SECONDS` decides when a response expires."""
     settings.RESPONSES_STORE_TTL_SECONDS = 100
-    bounded = someone.turn("bounded")
+    bounded = user.turn("bounded")
     settings.RESPONSES_STORE_TTL_SECONDS = 0
-    unbounded = someone.turn("unbounded")
+    unbounded = user.turn("unbounded")
     soon = Now() + timedelta(seconds=101)
     assert Response.objects.filter(public_id=bounded, expires_at__gt=Now(), expires_at__lt=soon).exists()
     assert Response.objects.get(public_id=unbounded).expires_at is None
 
 
-def test_what_is_not_stored_leaves_no_content(someone: Conversationalist) -> None:
+def test_what_is_not_stored_leaves_no_content(user: ApiUser) -> None:
     """`store: false` leaves its accounting row and nothing else, in any table."""
-    someone.turn("do not keep this", store=False)
+    user.turn("do not keep this", store=False)
     assert not Response.objects.exists()
     assert not Item.objects.exists()
     assert not Turn.objects.exists()

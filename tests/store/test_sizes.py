@@ -24,8 +24,8 @@ from responses_api.services.admission.create_response import create_response, ne
 from responses_api.services.jobs.finish_response import Ending, finish_response
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.prompts.assemble_history import assembling, bytes_in_flight
-from tests.totals import recorded, true_totals
-from tests.turns import Conversationalist, RunningTurn
+from tests.totals import recorded_totals, true_totals
+from tests.turns import ApiUser, RunningTurn
 
 from .figures import counted, stored
 from .people import new_conversation
@@ -35,22 +35,22 @@ pytestmark = pytest.mark.django_db
 OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 
 
-def test_what_is_too_large_from_the_start_is_refused(someone: Conversationalist, settings: Any) -> None:
+def test_what_is_too_large_from_the_start_is_refused(user: ApiUser, settings: Any) -> None:
     """The history counts, the output is not known yet; `store: false` has no such limit."""
-    first = someone.turn("a" * 20_000)
+    first = user.turn("a" * 20_000)
     settings.RESPONSES_ENTRY_MAX_BYTES = 25_000
-    second = someone.turn("b", previous=first)
+    second = user.turn("b", previous=first)
     with pytest.raises(EntryTooLarge) as error:
-        someone.begin("c" * 5_000, previous_response_id=second)
+        user.begin("c" * 5_000, previous_response_id=second)
     assert (error.value.status, error.value.code) == (413, "entry_too_large")
     assert counted("refusals") == 1
-    someone.turn("c" * 5_000, previous=second, store=False)
-    someone.turn("c" * 5_000)
-    conversation_id = new_conversation(someone, "d" * 24_000)
+    user.turn("c" * 5_000, previous=second, store=False)
+    user.turn("c" * 5_000)
+    conversation_id = new_conversation(user, "d" * 24_000)
     with pytest.raises(EntryTooLarge):
-        someone.begin("e", conversation=conversation_id)
+        user.begin("e", conversation=conversation_id)
     instructions = "f" * 15_000
-    assert someone.turn("g", instructions=instructions) in stored()
+    assert user.turn("g", instructions=instructions) in stored()
 
 
 def too_large(running: RunningTurn) -> None:
@@ -64,42 +64,42 @@ def too_large(running: RunningTurn) -> None:
     assert finish_response(lease=lease, ending=ending)
 
 
-def test_what_becomes_too_large_is_kept_as_failed(someone: Conversationalist, settings: Any) -> None:
+def test_what_becomes_too_large_is_kept_as_failed(user: ApiUser, settings: Any) -> None:
     """With what was sent, without output, and so that nobody can continue it; its conversation gets nothing."""
     settings.RESPONSES_ENTRY_MAX_BYTES = 9_000
-    conversation_id = new_conversation(someone, "before")
-    running = someone.begin("go", conversation=conversation_id)
+    conversation_id = new_conversation(user, "before")
+    running = user.begin("go", conversation=conversation_id)
     too_large(running)
-    body: Any = wire_response(get_response(caller=someone.caller, response_id=running.row.public_id))
+    body: Any = wire_response(get_response(caller=user.caller, response_id=running.row.public_id))
     assert (body["status"], body["output"], body["error"]["code"]) == ("failed", [], "server_error")
     with pytest.raises(InvalidRequest, match="failed"):
-        get_previous(caller=someone.caller, response_id=running.row.public_id)
-    page = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        get_previous(caller=user.caller, response_id=running.row.public_id)
+    page = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
     assert len(page["data"]) == 1
-    row = get_response(caller=someone.caller, response_id=running.row.public_id)
+    row = get_response(caller=user.caller, response_id=running.row.public_id)
     assert [item["content"][0]["text"] for item in history_items(row.turn_id)] == ["before", "go"]
     assert Item.objects.count() == 2
     assert counted("refusals") == 1
-    assert recorded() == true_totals()
+    assert recorded_totals() == true_totals()
 
 
-def test_running_jobs_may_not_take_more_than_the_store(someone: Conversationalist, settings: Any) -> None:
+def test_running_jobs_may_not_take_more_than_the_store(user: ApiUser, settings: Any) -> None:
     """429 until some have ended; what is not to be stored is not refused; a store of nothing has no such limit."""
     settings.RESPONSES_STORE_MAX_BYTES = 25_000
-    running = [someone.begin("a" * 9_000) for _ in range(2)]
+    running = [user.begin("a" * 9_000) for _ in range(2)]
     with pytest.raises(RateLimited) as error:
-        someone.begin("a" * 9_000)
+        user.begin("a" * 9_000)
     assert "Retry-After" in error.value.headers
     assert "x-should-retry" not in error.value.headers
     assert counted("refusals") == 1
-    someone.turn("a" * 9_000, store=False)
+    user.turn("a" * 9_000, store=False)
     running[0].end()
-    someone.turn("a" * 9_000)
+    user.turn("a" * 9_000)
     with pytest.raises(RateLimited) as error:
-        someone.begin("a" * 31_000)
+        user.begin("a" * 31_000)
     assert error.value.headers["x-should-retry"] == "false"
     settings.RESPONSES_STORE_MAX_BYTES = 0
-    someone.turn("a" * 31_000)
+    user.turn("a" * 31_000)
 
 
 def test_histories_are_read_within_a_budget(settings: Any) -> None:
@@ -138,17 +138,15 @@ def test_one_owner_leaves_room_for_others(settings: Any) -> None:
         other.add(500)
 
 
-def test_a_list_ends_early_where_its_items_are_large(
-    someone: Conversationalist, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_ends_early_where_its_items_are_large(user: ApiUser, monkeypatch: pytest.MonkeyPatch) -> None:
     """It then says that there is more. No page loads beyond its bytes, and all pages have all items, of a response, a
     running one and a conversation, in both orders.
     """
     monkeypatch.setattr(item_pages, "PAGE_BYTES", 2_500)
-    conversation_id = new_conversation(someone, *(f"{number} " + "a" * 800 for number in range(5)), "b" * 5_000)
-    ended = someone.turn("c" * 900, conversation=conversation_id)
+    conversation_id = new_conversation(user, *(f"{number} " + "a" * 800 for number in range(5)), "b" * 5_000)
+    ended = user.turn("c" * 900, conversation=conversation_id)
     asked = {"input": "go " + "d" * 900, "conversation": conversation_id, "background": True}
-    job = create_response(caller=someone.caller, public_id=new_response_id(), payload=asked).public_id
+    job = create_response(caller=user.caller, public_id=new_response_id(), payload=asked).public_id
     taken: list[int] = []
 
     def pages(list_items: Any, order: str) -> list[list[str]]:
@@ -167,7 +165,7 @@ def test_a_list_ends_early_where_its_items_are_large(
     lists: list[tuple[Any, int]] = [
         (partial(list_input_items, Response.objects.get(public_id=ended)), 7),
         (partial(list_input_items, Response.objects.get(public_id=job)), 9),
-        (partial(list_conversation_items, caller=someone.caller, conversation_id=conversation_id), 8),
+        (partial(list_conversation_items, caller=user.caller, conversation_id=conversation_id), 8),
     ]
     for list_items, number in lists:
         forwards, backwards = (pages(list_items, order) for order in ("asc", "desc"))

@@ -19,7 +19,7 @@ from responses_api.worker.generation.prepare_generation import Prepared, prepare
 from responses_api.worker.generation.run import Run, new_run
 from tests.factories import MODEL
 from tests.streaming.streams import check_grammar
-from tests.turns import INFO, Conversationalist
+from tests.turns import INFO, ApiUser
 
 from .rows import Heard, queue
 
@@ -46,7 +46,7 @@ class SyncLog:
 
 @pytest.fixture
 def job() -> str:
-    Conversationalist.make()
+    ApiUser.make()
     return queue("hello", background=True)
 
 

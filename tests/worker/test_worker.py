@@ -20,7 +20,7 @@ from responses_api.worker.runtime import claimer, preparer
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 from .rows import Heard, end, last, queue, wait_until, wait_until_ended, wait_until_none_is_active
 
@@ -48,7 +48,7 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
             raise OperationalError("terminating connection")
         return prepare_generation(row=row, **arguments)
 
-    Conversationalist.make()
+    ApiUser.make()
     ids = [queue(str(number)) for number in range(3)]
     worker = GenerationWorker(host, chunks)
     with (
@@ -67,7 +67,7 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
 
 def test_a_claim_under_way_when_the_worker_stops_is_given_back(host: ModelHost, chunks: ChunkQueue) -> None:
     """As if it had not been made: the job is neither begun nor lost."""
-    Conversationalist.make()
+    ApiUser.make()
     job = queue("[[tokens: 3]]", background=True)
     worker = GenerationWorker(host, chunks)
     claimed = threading.Event()

@@ -51,8 +51,8 @@ from responses_api.services.store.delete_conversation import delete_conversation
 from responses_api.services.store.delete_response import delete_response  # noqa: E402
 from responses_api.services.store.edit_conversation_items import delete_conversation_item  # noqa: E402
 from tests.faults.cases import Case  # noqa: E402
-from tests.totals import recorded, true_totals  # noqa: E402
-from tests.turns import Conversationalist  # noqa: E402
+from tests.totals import recorded_totals, true_totals  # noqa: E402
+from tests.turns import ApiUser  # noqa: E402
 
 MOST_POINTS = 200
 SECRET = "the text that is to go"
@@ -63,14 +63,14 @@ OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 class Trial:
     """A store with something to do on it. ``do`` can be done again."""
 
-    someone: Conversationalist
+    user: ApiUser
     do: Callable[[], object]
     keeps: dict[str, list[str]] = field(default_factory=dict)
     """Responses that stay, with their inputs."""
 
     def is_done(self) -> bool:
         """Whether nothing of the secret is left in any row."""
-        project = self.someone.caller.project.pk
+        project = self.user.caller.project.pk
         texts = [
             *Item.objects.filter(project=project).values_list("payload", flat=True),
             *Response.objects.filter(project=project).values_list("body", flat=True),
@@ -80,146 +80,146 @@ class Trial:
         return not any(SECRET in text for text in texts)
 
 
-def trial(someone: Conversationalist, do: Callable[[], object], **keeps: list[str]) -> Trial:
-    return Trial(someone=someone, do=do, keeps=keeps)
+def trial(user: ApiUser, do: Callable[[], object], **keeps: list[str]) -> Trial:
+    return Trial(user=user, do=do, keeps=keeps)
 
 
-def deletion(someone: Conversationalist) -> Trial:
+def deletion(user: ApiUser) -> Trial:
     """The newest response of a chain."""
-    first = someone.turn("first")
-    last = someone.turn(SECRET, previous=first)
-    return trial(someone, lambda: deleted(someone, last), **{first: ["first"]})
+    first = user.turn("first")
+    last = user.turn(SECRET, previous=first)
+    return trial(user, lambda: deleted(user, last), **{first: ["first"]})
 
 
-def deletion_of_a_chain(someone: Conversationalist) -> Trial:
+def deletion_of_a_chain(user: ApiUser) -> Trial:
     """The last response to hold a history."""
-    first = someone.turn(SECRET)
-    last = someone.turn("last", previous=first)
-    deleted(someone, first)
-    return trial(someone, lambda: deleted(someone, last))
+    first = user.turn(SECRET)
+    last = user.turn("last", previous=first)
+    deleted(user, first)
+    return trial(user, lambda: deleted(user, last))
 
 
-def deleted(someone: Conversationalist, response_id: str) -> None:
+def deleted(user: ApiUser, response_id: str) -> None:
     if Response.objects.filter(public_id=response_id).exists():
-        delete_response(caller=someone.caller, response_id=response_id)
+        delete_response(caller=user.caller, response_id=response_id)
 
 
-def expiry(someone: Conversationalist) -> Trial:
+def expiry(user: ApiUser) -> Trial:
     """Two branches of a chain, and one alone; and a conversation."""
-    first = someone.turn(f"{SECRET} 1")
-    gone = [someone.turn(f"{SECRET} {number}", previous=first) for number in range(2)]
-    alone, kept = someone.turn(SECRET), someone.turn("kept")
-    conversation_with_secret(someone)
+    first = user.turn(f"{SECRET} 1")
+    gone = [user.turn(f"{SECRET} {number}", previous=first) for number in range(2)]
+    alone, kept = user.turn(SECRET), user.turn("kept")
+    conversation_with_secret(user)
     past = Now() - timedelta(seconds=1)
     Response.objects.filter(public_id__in=[first, *gone, alone]).update(expires_at=past)
-    Conversation.objects.filter(project=someone.caller.project).update(expires_at=past)
-    return trial(someone, expire_responses, **{kept: ["kept"]})
+    Conversation.objects.filter(project=user.caller.project).update(expires_at=past)
+    return trial(user, expire_responses, **{kept: ["kept"]})
 
 
-def eviction(someone: Conversationalist) -> Trial:
+def eviction(user: ApiUser) -> Trial:
     """One too many is stored."""
-    someone.turn(SECRET)
-    kept = someone.turn("kept")
-    running = someone.begin("new")
+    user.turn(SECRET)
+    kept = user.turn("kept")
+    running = user.begin("new")
 
     def end() -> None:
         with patch.object(settings, "RESPONSES_PROJECT_MAX_ENTRIES", 2):
             if Response.objects.filter(pk=running.row.pk, turn=None).exists():
                 running.end()
 
-    return trial(someone, end, **{kept: ["kept"]})
+    return trial(user, end, **{kept: ["kept"]})
 
 
-def forgetting(someone: Conversationalist) -> Trial:
+def forgetting(user: ApiUser) -> Trial:
     """An end with `store: false`, of which the history was deleted meanwhile."""
-    previous = someone.turn(SECRET)
-    running = someone.begin("new", previous_response_id=previous, store=False)
-    deleted(someone, previous)
-    return trial(someone, lambda: running.end() if Response.objects.filter(pk=running.row.pk).exists() else None)
+    previous = user.turn(SECRET)
+    running = user.begin("new", previous_response_id=previous, store=False)
+    deleted(user, previous)
+    return trial(user, lambda: running.end() if Response.objects.filter(pk=running.row.pk).exists() else None)
 
 
-def finish(someone: Conversationalist) -> Trial:
+def finish(user: ApiUser) -> Trial:
     """A turn of a conversation is stored."""
-    conversation_id = new_conversation(someone, "before")
-    first = someone.turn("first", conversation=conversation_id)
-    running = someone.begin("new", conversation=conversation_id)
+    conversation_id = new_conversation(user, "before")
+    first = user.turn("first", conversation=conversation_id)
+    running = user.begin("new", conversation=conversation_id)
 
     def end() -> None:
         if Response.objects.filter(pk=running.row.pk, turn=None).exists():
             running.end()
-        found = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        found = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
         assert [item["content"][0]["text"] for item in found["data"]] == ["before", "first", "ok", "new", "ok"]
 
-    return trial(someone, end, **{first: ["before", "first"]})
+    return trial(user, end, **{first: ["before", "first"]})
 
 
-def new_conversation(someone: Conversationalist, *texts: str) -> str:
+def new_conversation(user: ApiUser, *texts: str) -> str:
     body = {"items": [{"role": "user", "content": text} for text in texts]}
-    return create_conversation(caller=someone.caller, request=parse_create_conversation(body)).public_id
+    return create_conversation(caller=user.caller, request=parse_create_conversation(body)).public_id
 
 
-def conversation_with_secret(someone: Conversationalist) -> tuple[str, str]:
+def conversation_with_secret(user: ApiUser) -> tuple[str, str]:
     """Its id, and that of the item."""
-    conversation_id = new_conversation(someone, "before", SECRET, "after")
-    found = list_conversation_items(caller=someone.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+    conversation_id = new_conversation(user, "before", SECRET, "after")
+    found = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
     return conversation_id, found["data"][1]["id"]
 
 
-def deletion_of_a_conversation(someone: Conversationalist) -> Trial:
-    conversation_id, _ = conversation_with_secret(someone)
+def deletion_of_a_conversation(user: ApiUser) -> Trial:
+    conversation_id, _ = conversation_with_secret(user)
 
     def do() -> None:
         if Conversation.objects.filter(public_id=conversation_id).exists():
-            delete_conversation(caller=someone.caller, conversation_id=conversation_id)
+            delete_conversation(caller=user.caller, conversation_id=conversation_id)
 
-    return trial(someone, do)
+    return trial(user, do)
 
 
-def deletion_of_an_item(someone: Conversationalist) -> Trial:
-    conversation_id, item_id = conversation_with_secret(someone)
+def deletion_of_an_item(user: ApiUser) -> Trial:
+    conversation_id, item_id = conversation_with_secret(user)
 
     def do() -> None:
-        if Item.objects.filter(project=someone.caller.project, wire_id=item_id).exists():
-            delete_conversation_item(caller=someone.caller, conversation_id=conversation_id, item_id=item_id)
+        if Item.objects.filter(project=user.caller.project, wire_id=item_id).exists():
+            delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=item_id)
 
-    return trial(someone, do)
+    return trial(user, do)
 
 
-def leaving(someone: Conversationalist) -> Trial:
+def leaving(user: ApiUser) -> Trial:
     """A reader leaves before a worker has its request; the history was deleted meanwhile."""
-    previous = someone.turn(SECRET)
-    row = someone.begin("new", previous_response_id=previous).row
-    deleted(someone, previous)
+    previous = user.turn(SECRET)
+    row = user.begin("new", previous_response_id=previous).row
+    deleted(user, previous)
     Response.objects.filter(pk=row.pk).update(worker="", lease_until=None)
-    return trial(someone, lambda: abandon_response(public_id=row.public_id))
+    return trial(user, lambda: abandon_response(public_id=row.public_id))
 
 
-def recovery(someone: Conversationalist) -> Trial:
+def recovery(user: ApiUser) -> Trial:
     """The worker is lost."""
-    previous = someone.turn(SECRET)
-    row = someone.begin("new", previous_response_id=previous).row
-    deleted(someone, previous)
+    previous = user.turn(SECRET)
+    row = user.begin("new", previous_response_id=previous).row
+    deleted(user, previous)
     Response.objects.filter(pk=row.pk).update(lease_until=Now() - timedelta(seconds=1))
-    return trial(someone, recover_jobs)
+    return trial(user, recover_jobs)
 
 
-def deletion_of_a_project(someone: Conversationalist) -> Trial:
-    someone.turn("last", previous=someone.turn(SECRET))
-    conversation_with_secret(someone)
-    return trial(someone, lambda: delete_project(project=someone.caller.project))
+def deletion_of_a_project(user: ApiUser) -> Trial:
+    user.turn("last", previous=user.turn(SECRET))
+    conversation_with_secret(user)
+    return trial(user, lambda: delete_project(project=user.caller.project))
 
 
-def deletion_of_a_key(someone: Conversationalist) -> Trial:
+def deletion_of_a_key(user: ApiUser) -> Trial:
     """What it has made stays."""
     key = ApiKey.objects.create(
-        project=someone.caller.project, name="key", prefix="x", digest=secrets.token_hex(8), revoked_at=timezone.now()
+        project=user.caller.project, name="key", prefix="x", digest=secrets.token_hex(8), revoked_at=timezone.now()
     )
-    kept = someone.turn("kept")
+    kept = user.turn("kept")
     Response.objects.filter(public_id=kept).update(key=key)
-    return trial(someone, lambda: delete_keys(keys=[key]), **{kept: ["kept"]})
+    return trial(user, lambda: delete_keys(keys=[key]), **{kept: ["kept"]})
 
 
-OPERATIONS: tuple[Callable[[Conversationalist], Trial], ...] = (
+OPERATIONS: tuple[Callable[[ApiUser], Trial], ...] = (
     deletion, deletion_of_a_chain, expiry, eviction, forgetting, finish, deletion_of_a_conversation,
     deletion_of_an_item, leaving, recovery, deletion_of_a_project, deletion_of_a_key,
 )  # fmt: skip
@@ -267,15 +267,15 @@ def do_killed(trial: Trial, number: int) -> bool:
 
 def faults_of(trial: Trial, *, again: bool) -> Iterator[str]:
     """What is wrong with the store now."""
-    caller = trial.someone.caller
+    caller = trial.user.caller
     project = caller.project.pk
     turns = Turn.objects.filter(project=project, children=None, responses=None, continuations=None, conversations=None)
     if turns.exists():
         yield "a turn is unreachable"
     if Item.objects.filter(project=project, entries=None).exists():
         yield "an item is held by no turn"
-    if recorded(project) != true_totals(project):
-        yield f"the sums are {recorded(project)}, the rows' are {true_totals(project)}"
+    if recorded_totals(project) != true_totals(project):
+        yield f"the sums are {recorded_totals(project)}, the rows' are {true_totals(project)}"
     for response_id, inputs in trial.keeps.items():
         row = get_response(caller=caller, response_id=response_id)
         found = [item["content"][0]["text"] for item in list_input_items(row, query=OLDEST_FIRST)["data"]]
@@ -287,42 +287,42 @@ def faults_of(trial: Trial, *, again: bool) -> Iterator[str]:
 
 def rows_of(trial: Trial) -> object:
     """All that an operation may change."""
-    mine = {"project": trial.someone.caller.project}
+    mine = {"project": trial.user.caller.project}
     return (
         list(Response.objects.filter(**mine).order_by("pk").values_list("pk", "status", "turn", "worker", "key")),
         list(Conversation.objects.filter(**mine).order_by("pk").values_list("pk", "turn")),
         list(Turn.objects.filter(**mine).order_by("pk").values_list("pk", flat=True)),
         list(Item.objects.filter(**mine).order_by("pk").values_list("pk", flat=True)),
         list(ApiKey.objects.filter(**mine).values_list("pk", flat=True)),
-        recorded(trial.someone.caller.project.pk),
+        recorded_totals(trial.user.caller.project.pk),
     )
 
 
-def run(operation: Callable[[Conversationalist], Trial]) -> Case:
+def run(operation: Callable[[ApiUser], Trial]) -> Case:
     """Kill an operation at each of its points. A store that is as it was before serves for the next one too."""
     case = Case(f"{connection.vendor} {operation.__name__}")
-    someone, trial = made(operation)
+    user, trial = made(operation)
     for number in range(1, MOST_POINTS):
         before = rows_of(trial)
         was_killed = do_killed(trial, number)
         case.faults += [f"killed at {number}: {fault}" for fault in faults_of(trial, again=False)]
         if was_killed and rows_of(trial) == before:
-            someone.announce()
+            user.announce()
             continue
         trial.do()
         case.faults += [f"killed at {number}, done again: {fault}" for fault in faults_of(trial, again=True)]
         if not was_killed:
             case.figures.append(f"{number - 1} points")
             return case
-        someone, trial = made(operation)
+        user, trial = made(operation)
     case.faults.append("it never came to its end")
     return case
 
 
-def made(operation: Callable[[Conversationalist], Trial]) -> tuple[Conversationalist, Trial]:
+def made(operation: Callable[[ApiUser], Trial]) -> tuple[ApiUser, Trial]:
     """A store of its own for an operation."""
-    someone = Conversationalist.make(Project.objects.create(name=secrets.token_hex(8)))
-    return someone, operation(someone)
+    user = ApiUser.make(Project.objects.create(name=secrets.token_hex(8)))
+    return user, operation(user)
 
 
 def main() -> int:

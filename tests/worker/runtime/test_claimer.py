@@ -16,7 +16,7 @@ from responses_api.worker.runtime.claimer import Claimer
 from responses_api.worker.runtime.log_writer import LogWriter
 from responses_api.worker.runtime.preparer import Preparer
 from responses_api.worker.runtime.run_table import RunTable
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 from tests.worker.rows import queue, wait_until
 
 from .fakes import FakeHost, FakeScheduler
@@ -28,7 +28,7 @@ class Place:
     """A claimer whose runs never end by themselves."""
 
     def __init__(self) -> None:
-        Conversationalist.make()
+        ApiUser.make()
         self.table = RunTable(removed=lambda run: self.claimer.slot_freed())
         self.scheduler = FakeScheduler()
         self.begun: list[tuple[Response, Any]] = []

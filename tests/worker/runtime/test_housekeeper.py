@@ -17,7 +17,7 @@ from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.housekeeper import Housekeeper
 from responses_api.worker.runtime.run_table import RunTable
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 from tests.worker.rows import queue, wait_until
 
 from .fakes import MODEL, FakeRun, FakeScheduler
@@ -29,7 +29,7 @@ class Place:
     """A housekeeper and what surrounds it."""
 
     def __init__(self) -> None:
-        someone = Conversationalist.make()
+        user = ApiUser.make()
         self.table = RunTable(removed=lambda run: None)
         self.scheduler = FakeScheduler()
         self.woken: list[bool] = []
@@ -38,7 +38,7 @@ class Place:
         model = Mock(load=lambda: EngineLoad(running=1, waiting=2, slots=4, free=1, cache_bytes=0))
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False
-        self.host.announcements = list(Process.objects.get(pk=someone.worker).served_models)
+        self.host.announcements = list(Process.objects.get(pk=user.worker).served_models)
         self.housekeeper = Housekeeper(
             worker="worker_1",
             table=self.table,

@@ -17,7 +17,7 @@ from responses_api.streaming import encode_event
 from responses_api.worker.runtime import log_writer
 from responses_api.worker.runtime.log_writer import JobLog, LogWriter
 from tests.factories import MODEL
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -44,10 +44,10 @@ def writer(written: list[tuple[str, int, int]], lost: list[Lease]) -> Iterator[L
 
 def claimed_jobs(count: int) -> list[Lease]:
     """Background rows that a worker holds."""
-    someone = Conversationalist.make()
+    user = ApiUser.make()
     payload = {"input": "hello", "background": True}
     for _ in range(count):
-        create_response(caller=someone.caller, public_id=new_response_id(), payload=payload)
+        create_response(caller=user.caller, public_id=new_response_id(), payload=payload)
     rows = claim_responses(worker="a", models=[MODEL], limit=count, background=True)
     return [Lease(response=row.pk, public_id=row.public_id, worker="a", attempt=row.attempt) for row in rows]
 

@@ -16,7 +16,7 @@ from responses_api.worker.runtime import preparer as preparing
 from responses_api.worker.runtime.counting import HEAVY_BYTES
 from responses_api.worker.runtime.preparer import Preparer, is_heavy
 from responses_api.worker.runtime.run_table import RunTable
-from tests.turns import Conversationalist
+from tests.turns import ApiUser
 
 from .fakes import FakeHost, FakeScheduler
 
@@ -94,10 +94,10 @@ def test_a_refusal_that_can_not_be_told_frees_the_slot(place: Place) -> None:
 
 def test_a_request_is_heavy_by_what_it_has_to_render() -> None:
     """Its own text, or the history that it continues."""
-    someone = Conversationalist.make()
+    user = ApiUser.make()
     assert not is_heavy(Response(request="{}"))
     assert is_heavy(Response(request=" " * (HEAVY_BYTES + 1)))
-    short, long = (Response.objects.get(public_id=someone.turn("a" * size)) for size in (1, HEAVY_BYTES))
+    short, long = (Response.objects.get(public_id=user.turn("a" * size)) for size in (1, HEAVY_BYTES))
     assert not is_heavy(Response(request="{}", parent_id=short.turn_id))
     assert is_heavy(Response(request="{}", parent_id=long.turn_id))
     with patch.object(preparing, "history_size", side_effect=OperationalError("away")):

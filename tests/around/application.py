@@ -1,4 +1,4 @@
-"""Both doors of the server in this process: the ASGI application behind httpx."""
+"""The ASGI application behind httpx, in this process."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from responses_site.asgi import application
 
 
 def browser(**headers: str) -> httpx.AsyncClient:
-    """A client of the application, without a server."""
+    """A client that calls the application without a server."""
     app: Any = application
     transport = httpx.ASGITransport(app)
     return httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers)
