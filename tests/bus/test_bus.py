@@ -1,4 +1,4 @@
-"""The bus in one process: any thread sends, loops receive, nothing is lost or reordered."""
+"""The bus in one process: any thread sends, event loops receive, nothing is lost or reordered."""
 
 import asyncio
 import threading
@@ -37,8 +37,8 @@ async def test_messages_of_many_threads_arrive_in_each_thread_s_order() -> None:
     assert all(numbers == list(range(count)) for numbers in seen.values())
 
 
-async def test_a_time_out_loses_no_message() -> None:
-    """What comes after a receive has timed out is received by the next one."""
+async def test_a_timeout_loses_no_message() -> None:
+    """A message that comes after a timeout is returned by the next receive."""
     subscription = await subscribe("late")
     assert await subscription.receive(0.01) is None
     publish("late", CancelRow(row=1))
@@ -48,7 +48,7 @@ async def test_a_time_out_loses_no_message() -> None:
 
 
 async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits() -> None:
-    """The layer keeps `capacity` messages a channel."""
+    """The layer keeps `capacity` messages per channel."""
     layer = ThreadSafeChannelLayer(capacity=3)
     for number in range(5):
         layer.post("slow", {"type": "n", "number": number})
@@ -60,8 +60,8 @@ async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits()
     assert (await waiting)["number"] == 9
 
 
-async def test_messages_that_wait_are_bounded_in_bytes() -> None:
-    """In the layer, in a subscription and before a broker; the newest are missed, one is always taken."""
+async def test_waiting_messages_are_bounded_in_bytes() -> None:
+    """In the layer, in a subscription and before a broker. The newest are dropped; one is always accepted."""
     large = JobEvents(first=0, events=(("delta", "x" * (BUFFER_BYTES // 4)),))
     layer = ThreadSafeChannelLayer()
     await layer.group_add("group", "slow")
@@ -81,7 +81,7 @@ async def test_messages_that_wait_are_bounded_in_bytes() -> None:
 
 
 async def test_a_channel_that_closes_leaves_no_buffer() -> None:
-    """Though messages for its group come all the time."""
+    """Even while messages for its group keep coming."""
     layer = ThreadSafeChannelLayer()
     over = threading.Event()
 
@@ -100,8 +100,8 @@ async def test_a_channel_that_closes_leaves_no_buffer() -> None:
     assert layer._buffers == {}
 
 
-async def test_a_listener_that_gives_up_half_way_leaves_nothing(settings: Any, redis_url: str) -> None:
-    """Cancelled at any step of subscribing, or closed at once: the Redis layer has no channel and no group of it."""
+async def test_a_cancelled_subscription_leaves_nothing(settings: Any, redis_url: str) -> None:
+    """Cancelled at any step, or closed at once: Redis has neither its channel nor its group."""
     settings.CHANNEL_LAYERS = {
         "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [redis_url]}}
     }

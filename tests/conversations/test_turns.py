@@ -1,4 +1,4 @@
-"""Responses in a conversation: what they read, and what the conversation gets when they end."""
+"""Responses in a conversation: what they read, and what they add to it when they end."""
 
 from datetime import timedelta
 from sqlite3 import SQLITE_LIMIT_VARIABLE_NUMBER
@@ -30,8 +30,8 @@ from tests.turns import ApiUser
 pytestmark = pytest.mark.django_db
 
 
-def new(user: ApiUser, *texts: str) -> str:
-    """The id of a new conversation with these messages."""
+def create(user: ApiUser, *texts: str) -> str:
+    """The id of a create conversation with these messages."""
     body = {"items": [{"role": "user", "content": text} for text in texts]}
     return create_conversation(caller=user.caller, request=parse_create_conversation(body)).public_id
 
@@ -45,19 +45,19 @@ def items(user: ApiUser, conversation_id: str) -> list[dict[str, Any]]:
     return list(found["data"])
 
 
-def texts(found: list[dict[str, Any]]) -> list[str]:
-    return [item["content"][0]["text"] for item in found]
+def texts(listed: list[dict[str, Any]]) -> list[str]:
+    return [item["content"][0]["text"] for item in listed]
 
 
 def inputs(user: ApiUser, response_id: str) -> list[str]:
-    """What a response read."""
+    """The input texts of a response."""
     found = list_input_items(get_response(caller=user.caller, response_id=response_id), query=OLDEST_FIRST)
     return texts(found["data"])
 
 
 def test_a_turn_reads_the_conversation_and_is_added_to_it(user: ApiUser) -> None:
-    """Both forms of the parameter; the response echoes the id; items have the ids that the response shows."""
-    conversation_id = new(user, "before")
+    """By both forms of the parameter. The response echoes the id; items have the ids that the response shows."""
+    conversation_id = create(user, "before")
     first = user.turn("one", conversation=conversation_id)
     second = user.turn("two", conversation={"id": conversation_id})
     assert inputs(user, second) == ["before", "one", "ok", "two"]
@@ -71,9 +71,9 @@ def test_a_turn_reads_the_conversation_and_is_added_to_it(user: ApiUser) -> None
     assert inputs(user, user.turn("aside", previous=first)) == ["before", "one", "ok", "aside"]
 
 
-def test_concurrent_turns_are_kept_in_the_order_in_which_they_end(user: ApiUser) -> None:
-    """Both whole, by reference to the same items; each response keeps the history that it read."""
-    conversation_id = new(user, "before")
+def test_concurrent_turns_are_added_in_the_order_in_which_they_end(user: ApiUser) -> None:
+    """Both complete, by reference to the same items; each response keeps the history that it read."""
+    conversation_id = create(user, "before")
     early, late = (user.begin(text, conversation=conversation_id) for text in ("early", "late"))
     second = late.end("late answer")
     first = early.end("early answer")
@@ -92,8 +92,8 @@ def test_concurrent_turns_are_kept_in_the_order_in_which_they_end(user: ApiUser)
 
 @pytest.mark.parametrize("store", [True, False])
 def test_ids_stay_unique_when_two_turns_bring_the_same(user: ApiUser, store: bool) -> None:
-    """The late one's item gets another id in the conversation, and keeps its own in the response."""
-    conversation_id = new(user)
+    """The later turn's item gets another id in the conversation, and keeps its own in the response."""
+    conversation_id = create(user)
     message = [{"role": "user", "content": "same", "id": "msg_mine"}]
     turns = [user.begin(message, conversation=conversation_id, store=store) for _ in range(2)]
     ended = [turn.end() for turn in turns]
@@ -107,9 +107,9 @@ def test_ids_stay_unique_when_two_turns_bring_the_same(user: ApiUser, store: boo
         assert page["data"][0]["id"] == "msg_mine"
 
 
-def test_what_is_not_stored_is_in_its_conversation_and_nowhere_else(user: ApiUser) -> None:
-    """`store: false` forgets the response; whoever names a conversation has it continued."""
-    conversation_id = new(user)
+def test_an_unstored_response_is_in_its_conversation_only(user: ApiUser) -> None:
+    """`store: false` forgets the response; the conversation gets its turn all the same."""
+    conversation_id = create(user)
     turns = [user.begin(text, conversation=conversation_id, store=False) for text in ("a", "b")]
     for turn in turns:
         turn.end()
@@ -123,8 +123,8 @@ def test_what_is_not_stored_is_in_its_conversation_and_nowhere_else(user: ApiUse
 
 @pytest.mark.parametrize("status", ["failed", "cancelled"])
 def test_a_turn_without_an_answer_adds_nothing(user: ApiUser, status: str) -> None:
-    """Neither what was asked nor what there was of an answer."""
-    conversation_id = new(user, "before")
+    """Neither its input nor its partial output."""
+    conversation_id = create(user, "before")
     user.begin("lost", conversation=conversation_id).end(status=status)
     assert texts(items(user, conversation_id)) == ["before"]
     user.begin("cut", conversation=conversation_id).end("half an", status="incomplete")
@@ -132,8 +132,8 @@ def test_a_turn_without_an_answer_adds_nothing(user: ApiUser, status: str) -> No
 
 
 def test_deleting_an_item_changes_no_response(user: ApiUser) -> None:
-    """Not one that ended, nor one that runs; and that one's end doesn't bring the item back."""
-    conversation_id = new(user, "secret")
+    """Neither an ended nor a running one; and the running one's end doesn't bring the item back."""
+    conversation_id = create(user, "secret")
     ended = user.turn("one", conversation=conversation_id)
     running = user.begin("two", conversation=conversation_id)
     (secret, *_) = items(user, conversation_id)
@@ -148,9 +148,9 @@ def test_deleting_an_item_changes_no_response(user: ApiUser) -> None:
     assert {item.wire()["content"][0]["text"] for item in Item.objects.all()} == {"one", "two", "ok"}
 
 
-def test_a_history_that_only_a_forgotten_response_read_goes_with_it(user: ApiUser) -> None:
-    """`store: false` on a conversation whose items are deleted meanwhile leaves nothing of them."""
-    conversation_id = new(user, "secret")
+def test_a_history_that_only_an_unstored_response_read_is_deleted_with_it(user: ApiUser) -> None:
+    """`store: false` on a conversation whose items are deleted meanwhile leaves none of them."""
+    conversation_id = create(user, "secret")
     running = user.begin("two", conversation=conversation_id, store=False)
     (secret,) = items(user, conversation_id)
     delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=secret["id"])
@@ -159,9 +159,9 @@ def test_a_history_that_only_a_forgotten_response_read_goes_with_it(user: ApiUse
 
 
 @pytest.mark.parametrize("end", ["left", "crashed"])
-def test_a_deleted_history_goes_with_the_last_job_that_read_it(user: ApiUser, end: str) -> None:
+def test_a_deleted_history_is_removed_with_the_last_job_that_read_it(user: ApiUser, end: str) -> None:
     """The job's reader left before a worker had it, or its worker was lost."""
-    conversation_id = new(user, "secret")
+    conversation_id = create(user, "secret")
     row = user.begin("two", conversation=conversation_id).row
     (secret,) = items(user, conversation_id)
     delete_conversation_item(caller=user.caller, conversation_id=conversation_id, item_id=secret["id"])
@@ -178,8 +178,8 @@ def test_a_deleted_history_goes_with_the_last_job_that_read_it(user: ApiUser, en
 
 
 def test_a_response_outlives_its_conversation(user: ApiUser) -> None:
-    """Ended or running: it is stored as it would be, and adds its turn to nothing."""
-    conversation_id = new(user, "before")
+    """Ended or running: it is stored as usual, and adds its turn to nothing."""
+    conversation_id = create(user, "before")
     ended = user.turn("one", conversation=conversation_id)
     running = user.begin("two", conversation=conversation_id)
     delete_conversation(caller=user.caller, conversation_id=conversation_id)
@@ -194,7 +194,7 @@ def test_a_response_outlives_its_conversation(user: ApiUser) -> None:
 
 def test_a_conversation_and_a_previous_response_exclude_each_other(user: ApiUser) -> None:
     """400, as with OpenAI; and a turn of an empty conversation needs input."""
-    conversation_id = new(user)
+    conversation_id = create(user)
     with pytest.raises(ApiError) as error:
         user.turn("x", conversation=conversation_id, previous=user.turn("y"))
     assert (error.value.status, error.value.param) == (400, "conversation")
@@ -202,9 +202,9 @@ def test_a_conversation_and_a_previous_response_exclude_each_other(user: ApiUser
         user.begin([], conversation=conversation_id)
 
 
-def test_more_ids_than_a_statement_may_have_parameters(user: ApiUser) -> None:
-    """They are asked for in batches."""
-    conversation_id = new(user, "x")
+def test_more_ids_than_a_statement_takes_parameters(user: ApiUser) -> None:
+    """They are looked up in batches."""
+    conversation_id = create(user, "x")
     known = items(user, conversation_id)[0]["id"]
     turn = Conversation.objects.get(public_id=conversation_id).turn
     assert turn is not None
@@ -219,8 +219,8 @@ def test_more_ids_than_a_statement_may_have_parameters(user: ApiUser) -> None:
 
 @pytest.mark.parametrize("store", [True, False])
 def test_a_conversation_lives_as_long_as_a_response_continues_it(user: ApiUser, store: bool) -> None:
-    """Its time ends meanwhile: it can still be read, is not removed, and gets the turn, which gives it new time."""
-    conversation_id = new(user, "before")
+    """It expires meanwhile: it can still be read, is not removed, and gets the turn, which extends its life."""
+    conversation_id = create(user, "before")
     running = user.begin("late", conversation=conversation_id, store=store)
     Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
     assert expire_conversations() == 0

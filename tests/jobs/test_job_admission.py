@@ -1,4 +1,4 @@
-"""What background jobs are refused for, before anything is queued."""
+"""Refusals of background jobs, before anything is queued."""
 
 from typing import Any
 
@@ -39,7 +39,7 @@ def queue(**fields: Any) -> Response:
 def test_a_limit_refuses_a_job_and_leaves_nothing(
     settings: Any, name: str, value: object, fields: dict[str, Any], status: int, param: str | None
 ) -> None:
-    """With the status of the contract, and the setting's name where a setting is the reason."""
+    """With the documented status, and the name of the setting that is the reason."""
     queue()
     queue()
     setattr(settings, f"RESPONSES_{name}", value)
@@ -47,7 +47,7 @@ def test_a_limit_refuses_a_job_and_leaves_nothing(
         queue(**fields)
     assert (caught.value.status, caught.value.param) == (status, param)
     assert f"RESPONSES_{name}" in caught.value.message
-    # Sending that alone helps no job.
+    # A job cannot use `store: false`.
     assert ", or send `store: false`" not in caught.value.message
     assert Response.objects.count() == EventBatch.objects.count() == 2
 
@@ -57,8 +57,8 @@ OUTPUT = {"type": "function_call_output", "call_id": "c9", "output": "18 °C"}
 
 
 @pytest.mark.parametrize("sent", [[CALL], [OUTPUT], [CALL, OUTPUT, OUTPUT], [{**CALL, "call_id": "c1"}, OUTPUT]])
-def test_a_call_without_its_output_is_no_job(sent: list[dict[str, Any]]) -> None:
-    """Nor an output without its call."""
+def test_a_call_without_its_output_is_refused(sent: list[dict[str, Any]]) -> None:
+    """So is an output without its call."""
     with pytest.raises(ApiError, match=r"call_id 'c[19]'") as caught:
         queue(input=sent)
     assert (caught.value.status, caught.value.param) == (400, "input")
@@ -66,8 +66,8 @@ def test_a_call_without_its_output_is_no_job(sent: list[dict[str, Any]]) -> None
     assert queue(input=[CALL, OUTPUT]).status == "queued"
 
 
-def test_an_open_call_in_the_history_is_looked_at_too() -> None:
-    """Its output may come with the request."""
+def test_an_open_call_in_the_history_is_refused_too() -> None:
+    """Unless its output comes with the request."""
     call = {**CALL, "id": "fc_1", "status": "completed"}
     previous = ApiUser.make().begin("hello").end(item=call)
     with pytest.raises(ApiError, match="call_id 'c9'"):
@@ -75,7 +75,7 @@ def test_an_open_call_in_the_history_is_looked_at_too() -> None:
     assert queue(previous_response_id=previous, input=[OUTPUT]).status == "queued"
 
 
-def test_background_jobs_take_no_place_in_the_foreground_s_queue(settings: Any) -> None:
+def test_background_and_foreground_queues_are_separate(settings: Any) -> None:
     """And the other way round."""
     settings.RESPONSES_MAX_QUEUE = 1
     for _ in range(12):

@@ -1,4 +1,4 @@
-"""Background jobs that no worker holds: freed, ended, claimed in turns."""
+"""Background jobs that no worker owns: freed, ended, claimed in turns."""
 
 from datetime import timedelta
 from typing import Any
@@ -55,7 +55,7 @@ def lease_of(row: Response) -> Lease:
 
 
 def begin(row: Response, text: str) -> None:
-    """What a worker tells of a claimed job until it has said ``text``."""
+    """Persist the events of a claimed job up to this text."""
     lease, builder = lease_of(row), ResponseBuilder(row.body_dict(), queued=True)
     cursor = LogCursor.after(all_batches(row.pk))
     events = [encode_event(event) for event in [*builder.start(), *builder.text(text)]]
@@ -66,12 +66,12 @@ def begin(row: Response, text: str) -> None:
 
 
 def lose(row: Response) -> None:
-    """Its worker has been silent for longer than its lease."""
+    """Let the row's lease expire."""
     Response.objects.filter(pk=row.pk).update(lease_until=Now() - timedelta(seconds=1))
 
 
 def test_a_lost_job_is_freed_for_the_next_worker(user: ApiUser) -> None:
-    """And none that a worker still holds."""
+    """A job that a worker still owns is not."""
     queue(user)
     queue(user)
     lost, held = claim()
@@ -84,13 +84,13 @@ def test_a_lost_job_is_freed_for_the_next_worker(user: ApiUser) -> None:
 
 
 def test_a_job_that_is_lost_again_and_again_fails(user: ApiUser) -> None:
-    """After three lost attempts without a new token; what its readers have seen open is closed."""
+    """After three lost attempts without a new token. Its stream closes the items that it opened."""
     row = queue(user)
     for loss in range(5):
         (claimed,) = claim()
         if loss == 0:
             begin(claimed, "so far")
-        elif loss != 2:  # when it was only claimed
+        elif loss != 2:  # it was only claimed
             assert mark_in_progress(lease_of(claimed), None)
         lose(claimed)
         assert recover_background_jobs() == (loss < 4)
@@ -116,8 +116,8 @@ def test_a_job_in_the_queue_is_cancelled_at_once(user: ApiUser) -> None:
     assert wire_response(cancelled)["status"] == "cancelled"
 
 
-def test_a_held_job_is_never_called_cancelled(user: ApiUser) -> None:
-    """Its worker is asked; should it be lost, the sweep ends the job."""
+def test_an_owned_job_is_cancelled_by_its_worker(user: ApiUser) -> None:
+    """If the worker is lost, the sweep ends the job."""
     queue(user)
     (row,) = claim()
     begin(row, "so far")
@@ -132,7 +132,7 @@ def test_a_held_job_is_never_called_cancelled(user: ApiUser) -> None:
     assert events[-1]["code"] == "response_cancelled"
 
 
-def test_what_waits_longer_than_it_may_fails(user: ApiUser, settings: Any) -> None:
+def test_a_job_that_waits_too_long_fails(user: ApiUser, settings: Any) -> None:
     settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS = 60
     row = queue(user)
     recover_background_jobs()
@@ -144,8 +144,8 @@ def test_what_waits_longer_than_it_may_fails(user: ApiUser, settings: Any) -> No
     assert "longer than this server allows" in final["error"]["message"]
 
 
-def test_whoever_lost_the_lease_ends_nothing(user: ApiUser) -> None:
-    """A released job is another's; one that is held can't be ended from outside."""
+def test_a_worker_that_lost_the_lease_ends_nothing(user: ApiUser) -> None:
+    """A released job may belong to another; an owned one can't be ended by others."""
     queue(user)
     (row,) = claim()
     assert not end_unowned(row.pk, outcome="cancelled")
@@ -156,7 +156,7 @@ def test_whoever_lost_the_lease_ends_nothing(user: ApiUser) -> None:
 
 
 def test_a_conversation_outlives_the_job_that_continues_it(user: ApiUser) -> None:
-    """Its turn has somewhere to go; from then on its time to live counts."""
+    """The job can add its turn; the time to live counts from then on."""
     conversation = create_conversation(caller=user.caller, request=parse_create_conversation({}))
     queue(user, conversation=conversation.public_id)
     Conversation.objects.update(expires_at=Now() - timedelta(seconds=1))
@@ -166,7 +166,7 @@ def test_a_conversation_outlives_the_job_that_continues_it(user: ApiUser) -> Non
 
 
 def test_projects_take_turns(user: ApiUser) -> None:
-    """Whoever queues many does not come before whoever queues one, and what a project has running counts."""
+    """A project that queues many does not delay one that queues a single job; running jobs count too."""
     for _ in range(20):
         queue(user)
     claim(4)
@@ -178,7 +178,7 @@ def test_projects_take_turns(user: ApiUser) -> None:
     assert len({row.project_id for row in claimed}) == 2
 
 
-def test_events_are_kept_for_a_while_after_the_end(user: ApiUser, settings: Any) -> None:
+def test_events_stay_for_a_while_after_the_end(user: ApiUser, settings: Any) -> None:
     settings.RESPONSES_EVENT_TTL_SECONDS = 60
     row = queue(user)
     assert end_unowned(row.pk, outcome="cancelled")
@@ -190,7 +190,7 @@ def test_events_are_kept_for_a_while_after_the_end(user: ApiUser, settings: Any)
     assert Response.objects.get().status == "cancelled"
 
 
-def test_a_project_goes_with_its_jobs(user: ApiUser) -> None:
+def test_a_project_is_deleted_with_its_jobs(user: ApiUser) -> None:
     queue(user)
     (row,) = claim()
     begin(row, "so far")
@@ -200,21 +200,21 @@ def test_a_project_goes_with_its_jobs(user: ApiUser) -> None:
     assert not Checkpoint.objects.exists()
 
 
-def test_an_end_that_is_kept_meanwhile_is_still_read(user: ApiUser) -> None:
-    """Between the look for events and the look for the end another process may keep the last event."""
+def test_an_end_that_is_persisted_meanwhile_is_still_read(user: ApiUser) -> None:
+    """Another process may persist the last event between the queries for events and for the end."""
     row = queue(user)
-    looks: list[dict[str, Any]] = []
+    queries_of_the_end: list[dict[str, Any]] = []
 
     def end_meanwhile(*arguments: Any, **fields: Any) -> Any:
-        if "is_end" in fields and not looks:
-            looks.append(fields)
+        if "is_end" in fields and not queries_of_the_end:
+            queries_of_the_end.append(fields)
             assert end_unowned(row.pk, outcome="cancelled")
         return find(*arguments, **fields)
 
     find = EventBatch.objects.filter
     with patch.object(EventBatch.objects, "filter", end_meanwhile):
         page = read_page(row.pk, 2)
-    assert looks
+    assert queries_of_the_end
     assert (page.events, page.is_end) == ([], False)
     assert [kind for kind, _ in read_page(row.pk, 2).events] == ["error"]
     assert read_page(row.pk, 3).is_end

@@ -1,4 +1,4 @@
-"""Claims: one worker has a row, late writes are refused, and lost rows are found."""
+"""Claims and leases: one worker owns a row, late writes are refused, and lost rows are recovered."""
 
 from datetime import timedelta
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 
 def queue(user: ApiUser, text: str = "hello", *, reader: str = "web_1") -> str:
-    """A waiting row; its public id."""
+    """Make a waiting row. Returns its public id."""
     payload = {"input": text}
     public_id = new_response_id()
     create_response(caller=user.caller, public_id=public_id, payload=payload, reader=reader)
@@ -32,7 +32,7 @@ def queue(user: ApiUser, text: str = "hello", *, reader: str = "web_1") -> str:
 
 
 def ending_of(row: Response) -> Ending:
-    """A completed answer for a claimed row."""
+    """The end of a claimed row with a completed answer."""
     prepared = prepare_generation(row=row, request_id="r", tokenizer=ScriptedTokenizer(), info=INFO, cache_scope="test")
     assert isinstance(prepared, Prepared)
     return Ending(
@@ -46,7 +46,7 @@ def lease_of(row: Response) -> Lease:
 
 
 def test_rows_are_claimed_once_and_in_order(user: ApiUser) -> None:
-    """Oldest first, background apart from interactive, each row by one worker only, of its own models only."""
+    """Oldest first, background separate from interactive, each row by one worker that serves its model."""
     ids = [queue(user, str(number)) for number in range(4)]
     Response.objects.filter(public_id=ids[0]).update(priority=1, background=True)
     assert claim_responses(worker="a", models=["another"], limit=10) == []
@@ -68,7 +68,7 @@ def test_rows_are_claimed_once_and_in_order(user: ApiUser) -> None:
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing(user: ApiUser) -> None:
-    """Once another attempt has the row, the first one's end is refused; the second one's stands."""
+    """Once a second attempt owns the row, the first one's end is refused and the second one's is stored."""
     queue(user)
     (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
     Response.objects.update(worker="", lease_until=None)
@@ -82,31 +82,31 @@ def test_a_worker_that_lost_its_lease_writes_nothing(user: ApiUser) -> None:
     assert UsageRecord.objects.count() == 1
 
 
-def test_renewal_tells_what_is_held_and_what_is_to_be_cancelled(user: ApiUser) -> None:
-    """A renewal extends the worker's leases on the rows it knows of, and lists them with their attempts."""
+def test_renewal_lists_owned_rows_and_cancellations(user: ApiUser) -> None:
+    """It extends the worker's leases on the rows it knows, and lists them with their attempts."""
     keep, cancel, unknown = queue(user), queue(user), queue(user)
     rows = {row.public_id: row for row in claim_responses(worker="a", models=[MODEL], limit=3)}
     del rows[unknown]
     Response.objects.update(lease_until=Now() - timedelta(seconds=1))
     abandon_response(public_id=cancel)
-    held = renew_leases(worker="a", rows=[row.pk for row in rows.values()])
-    assert held.attempts == {row.pk: 1 for row in rows.values()}
-    assert held.cancel_requested == {rows[cancel].pk}
-    assert rows[keep].pk not in held.cancel_requested
+    owned = renew_leases(worker="a", rows=[row.pk for row in rows.values()])
+    assert owned.attempts == {row.pk: 1 for row in rows.values()}
+    assert owned.cancel_requested == {rows[cancel].pk}
+    assert rows[keep].pk not in owned.cancel_requested
     assert Response.objects.filter(lease_until__gt=Now()).count() == 2
     assert renew_leases(worker="b", rows=[row.pk for row in rows.values()]).attempts == {}
     assert recover_jobs() == 1
     assert not Response.objects.filter(public_id=unknown).exists()
 
 
-def test_a_waiting_row_whose_reader_left_is_gone_at_once(user: ApiUser) -> None:
-    """Nobody has claimed it, so there is nobody to tell."""
+def test_a_waiting_row_whose_reader_left_is_deleted_at_once(user: ApiUser) -> None:
+    """It is unowned, so no worker has to be told."""
     abandon_response(public_id=queue(user))
     assert not Response.objects.exists()
 
 
-def test_recovery_removes_what_no_process_will_end(user: ApiUser) -> None:
-    """Expired leases and rows of dead readers go; what somebody still holds or waits for stays."""
+def test_recovery_removes_rows_that_no_process_will_end(user: ApiUser) -> None:
+    """Rows with expired leases and of dead readers; owned rows and those with a live reader stay."""
     announce_process(Announcement(id="web_live", kind=Process.Kind.WEB))
     held = queue(user, reader="web_live")
     claim_responses(worker="a", models=[MODEL], limit=1)
@@ -123,7 +123,7 @@ def test_recovery_removes_what_no_process_will_end(user: ApiUser) -> None:
 
 
 def test_a_running_job_without_a_reader_is_found(user: ApiUser) -> None:
-    """Its worker stops it: nobody will read the answer."""
+    """Its worker stops it, as nobody will read the answer."""
     queue(user, reader="web_dead")
     (row,) = claim_responses(worker="a", models=[MODEL], limit=1)
     assert orphaned_jobs(worker="a") == []
@@ -134,7 +134,7 @@ def test_a_running_job_without_a_reader_is_found(user: ApiUser) -> None:
 
 
 def test_interactive_requests_of_projects_and_keys_take_turns(user: ApiUser) -> None:
-    """One key with many waiting keeps neither another key of its project waiting nor another project."""
+    """A key with many waiting requests delays neither another key of its project nor another project."""
     many = [queue(user, str(number)) for number in range(4)]
     key = create_key(project=user.caller.project, name="other")[0]
     second = queue(ApiUser(caller=Caller(project=key.project, key=key), worker=user.worker))

@@ -1,4 +1,4 @@
-"""Readers of a job's stream: whatever becomes of the messages, they see each event once and in order."""
+"""Readers of a job's stream: whichever messages are lost, they see each event once and in order."""
 
 import random
 from typing import Any
@@ -43,20 +43,20 @@ def stream(row: Response) -> list[EncodedEvent]:
 
 
 class Worker:
-    """Keeps events a few at a time, and tells of them with a message that a test may lose."""
+    """Persists a few events at a time, and returns the message that publishes them, which a test may lose."""
 
     def __init__(self, row: Response) -> None:
         self.row = row
         self.cursor = LogCursor.after(all_batches(row.pk))
         self.events = stream(row)
 
-    def keep(self, count: int) -> JobEvents:
-        """Keep the next events; the message that tells of them."""
+    def persist(self, count: int) -> JobEvents:
+        """Persist the next events. Returns the message that publishes them."""
         first = self.cursor.next_event
-        some = self.events[first : first + count]
-        last = first + len(some) == len(self.events)
-        self.cursor.batch(some, response=self.row.pk, attempt=1, is_end=last).save(force_insert=True)
-        return JobEvents(first=first, events=tuple(some), last=last)
+        events = self.events[first : first + count]
+        last = first + len(events) == len(self.events)
+        self.cursor.batch(events, response=self.row.pk, attempt=1, is_end=last).save(force_insert=True)
+        return JobEvents(first=first, events=tuple(events), last=last)
 
     @property
     def has_ended(self) -> bool:
@@ -71,8 +71,8 @@ async def read_all(reader: JobReader) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
-    """The log has what they do not bring."""
+async def test_messages_may_be_lost_duplicated_and_late(seed: int) -> None:
+    """The log has the missing events."""
     choose = random.Random(seed)
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
@@ -80,13 +80,13 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
     seen: list[int] = []
     late: list[JobEvents] = []
     if choose.random() < 0.5:
-        await sync_to_async(worker.keep)(6)
+        await sync_to_async(worker.persist)(6)
     async with reading(row.public_id) as reader:
         reader.start(row, first)
         async for events in reader.batches(keepalive=0.01):
             seen += [orjson.loads(text)["sequence_number"] for _, text in events]
             if not worker.has_ended:
-                message = await sync_to_async(worker.keep)(choose.randint(1, 4))
+                message = await sync_to_async(worker.persist)(choose.randint(1, 4))
                 fate = choose.random()
                 if fate < 0.5:
                     bus.publish(bus.response_group(row.public_id), message)
@@ -98,8 +98,8 @@ async def test_messages_may_be_lost_doubled_and_late(seed: int) -> None:
     assert seen == list(range(first, len(worker.events)))
 
 
-async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
-    """By an error event that ends its stream; no event is passed over in silence."""
+async def test_a_reader_that_falls_behind_gets_an_error(settings: Any) -> None:
+    """An error event ends its stream; no event is skipped silently."""
     settings.RESPONSES_EVENTS_MAX_COUNT = 5
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
@@ -107,7 +107,7 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
         reader.start(row, 0)
         batches = reader.batches(keepalive=0.05)
         assert len(await anext(batches)) == 2
-        await sync_to_async(worker.keep)(10)
+        await sync_to_async(worker.persist)(10)
         reader.observe(JobState.ALIVE)
         while not (events := await anext(batches)):
             pass
@@ -118,8 +118,8 @@ async def test_a_reader_that_falls_behind_is_told(settings: Any) -> None:
             await anext(batches)
 
 
-async def test_a_reader_whose_job_is_removed_is_told_that_it_failed() -> None:
-    """With its project, say: whatever happens, a stream has a last event."""
+async def test_a_reader_whose_job_is_removed_gets_a_failure() -> None:
+    """For example with its project: a stream always has a last event."""
     row = await sync_to_async(queue)()
     async with reading(row.public_id) as reader:
         reader.start(row, 0)
@@ -135,8 +135,8 @@ async def test_a_reader_whose_job_is_removed_is_told_that_it_failed() -> None:
     assert (last["sequence_number"], last["response"]["id"], last["response"]["status"]) == (3, row.public_id, "failed")
 
 
-async def test_a_reader_whose_process_ends_is_not_told_that_the_job_has() -> None:
-    """Its stream breaks off, to be taken up again."""
+async def test_a_reader_whose_process_ends_gets_no_terminal_event() -> None:
+    """Its stream breaks off, so that the client resumes it."""
     row = await sync_to_async(queue)()
     async with reading(row.public_id) as reader:
         reader.start(row, 0)
@@ -148,20 +148,20 @@ async def test_a_reader_whose_process_ends_is_not_told_that_the_job_has() -> Non
 
 
 async def test_a_message_is_enough(settings: Any) -> None:
-    """What comes by message is not asked of the database."""
+    """Events that come by message are not read from the database."""
     row = await sync_to_async(queue)()
     worker = await sync_to_async(Worker)(row)
     async with reading(row.public_id) as reader:
         reader.start(row, 2)
         batches = reader.batches(keepalive=30)
-        message = await sync_to_async(worker.keep)(100)
+        message = await sync_to_async(worker.persist)(100)
         publish_job_events(row.public_id, message.first, list(message.events), last=True)
         assert [events async for events in batches if events] == [list(message.events)]
 
 
 @pytest.mark.parametrize("status", ["completed", "cancelled"])
-async def test_a_job_whose_log_goes_while_it_is_read_ends_as_it_did(status: str) -> None:
-    """The time of its log is over: the stored response tells how it ended."""
+async def test_a_stream_whose_log_expires_ends_as_the_job_did(status: str) -> None:
+    """Once the log has expired, the stored response says how it ended."""
     row = await sync_to_async(queue)()
     async with reading(row.public_id) as reader:
         reader.start(row, 0)

@@ -1,4 +1,4 @@
-"""Readers of responses when the bus forgets or fails: the database knows."""
+"""Readers of responses when the bus loses messages or fails: they get the end from the database."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.mark.parametrize("stored", [True, False])
-async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, stored: bool) -> None:
-    """The object as it was stored; an error when nothing was."""
+async def test_a_reader_whose_last_message_is_lost_gets_the_stored_response(*, stored: bool) -> None:
+    """Or an error if nothing was stored."""
     user = await sync_to_async(ApiUser.make)()
     follower = await follow(await sync_to_async(user.turn)("hello", store=stored))
     follower.observe(JobState.ENDED)
@@ -45,16 +45,16 @@ async def test_a_reader_whose_last_message_went_astray_gets_what_is_stored(*, st
     await follower.close()
 
 
-async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job() -> None:
-    """The row goes, although the subscription could not be ended."""
+async def test_a_reader_that_leaves_while_the_broker_is_unavailable_still_stops_its_job() -> None:
+    """The row is deleted, although the subscription could not be ended."""
     user = await sync_to_async(ApiUser.make)()
     payload: dict[str, Any] = {"input": "hello"}
 
-    async def away(subscription: bus.Subscription) -> None:
+    async def unavailable(subscription: bus.Subscription) -> None:
         subscription._task.cancel()
-        raise ConnectionError("away")
+        raise ConnectionError("unavailable")
 
-    with patch.object(bus.Subscription, "close", away):
+    with patch.object(bus.Subscription, "close", unavailable):
         async with running_response(create_response, caller=user.caller, body=RequestBody(payload)):
             assert await Response.objects.acount() == 1
         deadline = asyncio.get_running_loop().time() + 5
@@ -63,8 +63,8 @@ async def test_a_reader_that_leaves_while_the_broker_is_away_still_stops_its_job
             await asyncio.sleep(0.02)
 
 
-async def test_a_broker_that_is_away_is_said_to_be() -> None:
-    """503 before anything is queued, not a fault of ours."""
+async def test_an_unavailable_broker_is_503() -> None:
+    """Before anything is queued; it is not reported as a server error."""
     with (
         patch.object(ThreadSafeChannelLayer, "group_add", side_effect=ConnectionError("refused")),
         pytest.raises(Overloaded),
@@ -72,8 +72,8 @@ async def test_a_broker_that_is_away_is_said_to_be() -> None:
         await follow("resp_1")
 
 
-async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
-    """Once it is open no status can tell: `error`, then `response.failed`, then the end."""
+async def test_a_stream_that_fails_ends_with_a_terminal_event() -> None:
+    """Once it is open no HTTP status can: `error`, then `response.failed`, then the end."""
     sent: list[dict[str, Any]] = []
 
     async def send(message: dict[str, Any]) -> None:
@@ -85,7 +85,7 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
 
     async def broken(follower: Follower, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         yield []
-        raise RuntimeError("a fault of ours")
+        raise RuntimeError("an unexpected error")
 
     user = await sync_to_async(ApiUser.make)()
     payload: dict[str, Any] = {"input": "hello", "stream": True}
@@ -132,10 +132,8 @@ async def test_a_stream_that_meets_a_fault_ends_with_a_terminal_event() -> None:
         ),
     ],
 )
-async def test_a_fault_of_ours_is_logged_once_where_the_request_is_known(
-    message: Message, logged: tuple[str, str] | None
-) -> None:
-    """With the response's id and a reason, and nothing of the content; what the caller did wrong is not."""
+async def test_a_server_error_is_logged_once_with_its_request(message: Message, logged: tuple[str, str] | None) -> None:
+    """With the response's id and a reason, without content. Errors of the caller are not logged."""
     with patch.object(follow_response, "log") as log:
         follower = await follow("resp_1")
         bus.publish(bus.response_group("resp_1"), message)

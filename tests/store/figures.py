@@ -1,11 +1,11 @@
-"""What the store holds, and what was counted."""
+"""Contents and counters of the store."""
 
 from responses_api.counting import take_counts
 from responses_api.models import Conversation, Response
 
 
 def stored() -> list[str]:
-    """The ids of the responses there are, oldest first."""
+    """The ids of the stored responses, oldest first."""
     return list(Response.objects.order_by("pk").values_list("public_id", flat=True))
 
 
@@ -14,5 +14,5 @@ def conversations() -> list[str]:
 
 
 def counted(name: str) -> float:
-    """What has been counted since the last look."""
+    """The count of this event since the last call."""
     return take_counts().get(f"mlx_responses_store_{name}_total", 0)

@@ -1,4 +1,4 @@
-"""Who uses the store in these tests."""
+"""Users and conversations of these tests."""
 
 from responses_api.caller import Caller
 from responses_api.protocol.requests.conversations import parse_create_conversation
@@ -8,7 +8,7 @@ from tests.turns import ApiUser
 
 
 def other_project(user: ApiUser) -> ApiUser:
-    """Somebody of another project, on the same worker."""
+    """A user of another project, on the same worker."""
     return ApiUser(caller=Caller(project=create_project(name="other")), worker=user.worker)
 
 

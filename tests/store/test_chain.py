@@ -1,4 +1,4 @@
-"""A turn costs the same wherever in a history it stands."""
+"""A turn costs the same at any length of the history."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The figures that the limits on the store go by are true, whatever happens to it."""
+"""The totals that the store's limits use stay correct, whatever happens to the store."""
 
 import random
 from dataclasses import dataclass, field
@@ -28,22 +28,22 @@ OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 
 
 @dataclass(kw_only=True)
-class Life:
-    """Somebody who does whatever can be done with a store, by chance."""
+class RandomUser:
+    """A user user does random operations on the store."""
 
-    who: ApiUser
+    user: ApiUser
     chance: random.Random
     running: list[RunningTurn] = field(default_factory=list)
 
     def own(self, rows: Any) -> list[str]:
-        return list(rows.filter(project=self.who.caller.project).values_list("public_id", flat=True))
+        return list(rows.filter(project=self.user.caller.project).values_list("public_id", flat=True))
 
     def text(self) -> str:
         return self.chance.choice("aäß") * self.chance.randrange(1, 300)
 
     def any_conversation(self) -> str:
         known = self.own(Conversation.objects)
-        return self.chance.choice(known) if known else new_conversation(self.who)
+        return self.chance.choice(known) if known else new_conversation(self.user)
 
     def begin(self) -> None:
         item_id = self.chance.choice(["msg_a", "msg_b", f"msg_{self.chance.random()}"])
@@ -53,7 +53,7 @@ class Life:
             options["conversation"] = self.any_conversation()
         elif responses:
             options["previous_response_id"] = self.chance.choice(responses)
-        self.running.append(self.who.begin([{"role": "user", "content": self.text(), "id": item_id}], **options))
+        self.running.append(self.user.begin([{"role": "user", "content": self.text(), "id": item_id}], **options))
 
     def end(self) -> None:
         if self.running:
@@ -63,7 +63,7 @@ class Life:
     def delete(self) -> None:
         responses = self.own(Response.objects.filter(status="completed"))
         if responses:
-            delete_response(caller=self.who.caller, response_id=self.chance.choice(responses))
+            delete_response(caller=self.user.caller, response_id=self.chance.choice(responses))
 
     def expire(self) -> None:
         oldest = self.own(Response.objects.filter(status="completed"))[-1:]
@@ -72,45 +72,45 @@ class Life:
         add_up_changes()
 
     def converse(self) -> None:
-        new_conversation(self.who, *[self.text()] * self.chance.randrange(3), note=self.text())
+        new_conversation(self.user, *[self.text()] * self.chance.randrange(3), note=self.text())
 
     def add_items(self) -> None:
         request = parse_create_items({"items": [{"role": "user", "content": self.text()}]})
-        add_conversation_items(caller=self.who.caller, conversation_id=self.any_conversation(), request=request)
+        add_conversation_items(caller=self.user.caller, conversation_id=self.any_conversation(), request=request)
 
     def delete_item(self) -> None:
         conversation_id = self.any_conversation()
-        page = list_conversation_items(caller=self.who.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        page = list_conversation_items(caller=self.user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
         if page["data"]:
             item_id = self.chance.choice(page["data"])["id"]
-            delete_conversation_item(caller=self.who.caller, conversation_id=conversation_id, item_id=item_id)
+            delete_conversation_item(caller=self.user.caller, conversation_id=conversation_id, item_id=item_id)
 
     def delete_conversation(self) -> None:
-        delete_conversation(caller=self.who.caller, conversation_id=self.any_conversation())
+        delete_conversation(caller=self.user.caller, conversation_id=self.any_conversation())
 
     def step(self) -> None:
-        self.who.announce()
+        self.user.announce()
         steps = (self.delete, self.expire, self.converse, self.add_items, self.delete_item, self.delete_conversation)
         self.chance.choice((self.begin, self.begin, self.begin, self.end, self.end, *steps))()
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_figures_stay_true(user: ApiUser, settings: Any, seed: int) -> None:
-    """Whatever is made, continued, edited, deleted, expired and evicted, in any order, of several projects."""
+def test_the_totals_stay_true(user: ApiUser, settings: Any, seed: int) -> None:
+    """Whatever is created, continued, edited, deleted, expired and evicted, in any order, in several projects."""
     chance = random.Random(seed)
-    lives = [Life(who=who, chance=chance) for who in (user, other_project(user))]
+    random_users = [RandomUser(user=user, chance=chance) for user in (user, other_project(user))]
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 8
     settings.RESPONSES_CONVERSATION_STORE_MAX_ENTRIES = 5
     for _ in range(60):
-        chance.choice(lives).step()
+        chance.choice(random_users).step()
         assert recorded_totals() == true_totals()
-    for life in lives:
-        assert recorded_totals(life.who.caller.project.pk) == true_totals(life.who.caller.project.pk)
+    for random_user in random_users:
+        assert recorded_totals(random_user.user.caller.project.pk) == true_totals(random_user.user.caller.project.pk)
     add_up_changes()
-    assert StoreChange.objects.count() <= len(lives)
+    assert StoreChange.objects.count() <= len(random_users)
     assert recorded_totals() == true_totals()
     for turn in Turn.objects.all():
         before = 0 if turn.parent is None else turn.parent.history_bytes
         assert turn.history_bytes == before + sum(item.size for item in turn.items.all())
-    delete_project(project=lives[1].who.caller.project)
+    delete_project(project=random_users[1].user.caller.project)
     assert recorded_totals() == true_totals()

@@ -1,4 +1,4 @@
-"""However many items a turn has, its transaction is short: on SQLite nobody else writes meanwhile."""
+"""The transaction of a turn with many items is short: on SQLite it blocks all other writers."""
 
 import pytest
 from django.db import connection
@@ -10,12 +10,12 @@ from responses_api.services.store.turns import repeat_turn, write_turn
 
 MANY = 3000
 STATEMENTS = 5
-"""Items, their keys, the turn, its places; and a batch for each thousand of a statement's parameters would be more."""
+"""Items, their keys, the turn and its places, each in one statement. Batches by parameters would take more."""
 
 
 @pytest.mark.django_db
-def test_many_items_are_few_statements_and_keep_their_order() -> None:
-    """Also when a turn is repeated on a history that has used all its ids."""
+def test_many_items_take_few_statements_and_keep_their_order() -> None:
+    """Even when a turn is repeated on a history that uses all its ids."""
     change = StoreChange(project_id=default_project().pk)
     payloads = [({"id": f"msg_{n}", "type": "message", "content": f"é {n}"}, n % 3 == 0) for n in range(MANY)]
     with CaptureQueriesContext(

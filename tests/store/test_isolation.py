@@ -1,4 +1,4 @@
-"""Who sees what is stored, where a key sees its own only."""
+"""Isolation by key: each key sees only its own responses and conversations."""
 
 from functools import partial
 from typing import Any
@@ -25,18 +25,18 @@ from .people import new_conversation
 pytestmark = pytest.mark.django_db
 
 
-def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
-    """Another key of the project gets what an unknown id gets, word for word, everywhere; so does open access."""
+def test_a_key_sees_only_its_own_with_isolation_by_key(settings: Any) -> None:
+    """Another key of the project gets the same error as for an unknown id, everywhere; so does open access."""
     settings.RESPONSES_ISOLATION = "key"
     project = default_project()
-    mine, other = (
+    owner, other = (
         ApiUser(caller=Caller(project=project, key=create_key(project=project, name=name)[0]), worker="w")
-        for name in ("mine", "other")
+        for name in ("owner", "other")
     )
-    mine.announce()
-    response_id, conversation_id = mine.turn("secret"), new_conversation(mine, "secret")
-    mine.turn("go on", previous=response_id)
-    mine.turn("go on", conversation=conversation_id)
+    owner.announce()
+    response_id, conversation_id = owner.turn("secret"), new_conversation(owner, "secret")
+    owner.turn("go on", previous=response_id)
+    owner.turn("go on", conversation=conversation_id)
 
     def answer(call: Any, **options: str) -> str:
         with pytest.raises(ApiError) as error:
@@ -61,31 +61,31 @@ def test_a_key_sees_its_own_where_isolation_is_by_key(settings: Any) -> None:
     assert get_response(caller=other.caller, response_id=response_id)
 
 
-def test_a_key_refers_to_items_of_its_own_histories(settings: Any) -> None:
-    """Also to those of a deleted response that a later one continues, and those of a conversation; nobody else does."""
+def test_a_key_can_reference_items_of_its_own_histories(settings: Any) -> None:
+    """Also of a deleted response that a later one continues, and of a conversation. No other key can."""
     project = default_project()
-    mine, other = (Caller(project=project, key=create_key(project=project, name=name)[0]) for name in ("a", "b"))
-    user = ApiUser(caller=mine, worker="w")
+    owner, other = (Caller(project=project, key=create_key(project=project, name=name)[0]) for name in ("a", "b"))
+    user = ApiUser(caller=owner, worker="w")
     user.announce()
-    wanted = ["msg_first", "msg_second", "msg_told", "msg_gone", "msg_unknown"]
+    wanted = ["msg_first", "msg_second", "msg_stored", "msg_gone", "msg_unknown"]
 
-    def said(item_id: str) -> list[dict[str, Any]]:
+    def message(item_id: str) -> list[dict[str, Any]]:
         return [{"role": "user", "content": "x", "id": item_id}]
 
-    first, gone = user.begin(said("msg_first")).end(), user.begin(said("msg_gone")).end()
-    user.begin(said("msg_second"), previous_response_id=first).end()
-    create_conversation(caller=mine, request=parse_create_conversation({"items": said("msg_told")}))
+    first, gone = user.begin(message("msg_first")).end(), user.begin(message("msg_gone")).end()
+    user.begin(message("msg_second"), previous_response_id=first).end()
+    create_conversation(caller=owner, request=parse_create_conversation({"items": message("msg_stored")}))
     for response_id in (first, gone):
-        delete_response(caller=mine, response_id=response_id)
+        delete_response(caller=owner, response_id=response_id)
     for isolation in ("project", "key"):
         settings.RESPONSES_ISOLATION = isolation
-        assert sorted(find_items(caller=mine, wire_ids=wanted)) == ["msg_first", "msg_second", "msg_told"]
+        assert sorted(find_items(caller=owner, wire_ids=wanted)) == ["msg_first", "msg_second", "msg_stored"]
     assert find_items(caller=other, wire_ids=wanted) == {}
     assert find_items(caller=Caller(project=project), wire_ids=wanted) == {}
 
 
-def test_cached_prompts_are_shared_by_those_who_share_responses(settings: Any) -> None:
-    """By project, or by key; those without a key share with each other only."""
+def test_cached_prompts_are_shared_as_responses_are(settings: Any) -> None:
+    """Within a project, or per key; callers without a key share only among themselves."""
     shared = {cache_scope(project_id=1, key_id=key) for key in (1, 2, None)}
     assert len(shared) == 1
     assert cache_scope(project_id=2, key_id=1) not in shared

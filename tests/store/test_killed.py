@@ -1,4 +1,4 @@
-"""Killed at any statement, a process leaves what it was to delete whole or nowhere. `make faults` tries them all."""
+"""A process killed at any statement deletes all of what it was to delete, or nothing. `make faults` tries them all."""
 
 from tests.processes import run_python
 
@@ -6,17 +6,17 @@ OPERATIONS = ("deletion_of_a_chain", "forgetting")
 
 
 def check_statements(*operations: str, data_dir, **settings: str) -> None:
-    """Every point of these operations."""
+    """Kill these operations at every statement."""
     ended = run_python("-m", "tests.faults.statements", *operations, data_dir=data_dir, seconds=300, **settings)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.count(": good\n") == len(operations)
 
 
 def test_on_sqlite(tmp_path) -> None:
-    """Also before and after each commit."""
+    """Before and after each commit too."""
     check_statements(*OPERATIONS, data_dir=tmp_path, RESPONSES_ENGINE="scripted")
 
 
 def test_on_postgresql(postgres_url: str, tmp_path) -> None:
-    """The same with locks of its own."""
+    """The same with PostgreSQL's locks."""
     check_statements(OPERATIONS[0], data_dir=tmp_path, RESPONSES_ENGINE="scripted", DATABASE_URL=postgres_url)

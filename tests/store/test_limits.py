@@ -1,4 +1,4 @@
-"""What the limits on the store refuse and evict."""
+"""Limits of the store: evictions and refusals."""
 
 from datetime import timedelta
 from typing import Any
@@ -37,8 +37,8 @@ OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 # Entries and bytes
 
 
-def test_the_response_used_longest_ago_makes_room(user: ApiUser, settings: Any) -> None:
-    """Reading and continuing count as use; what is evicted is unknown, on every route, and counted."""
+def test_the_least_recently_used_response_is_evicted(user: ApiUser, settings: Any) -> None:
+    """Reading and continuing count as use. An evicted response is unknown on every route, and counted."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 3
     first, second, third = (user.turn(text) for text in ("one", "two", "three"))
     touch_response(caller=user.caller, response_id=first)
@@ -54,8 +54,8 @@ def test_the_response_used_longest_ago_makes_room(user: ApiUser, settings: Any) 
     assert recorded_totals() == true_totals()
 
 
-def test_use_is_noted_by_the_minute(user: ApiUser, settings: Any) -> None:
-    """The first use counts at once, then no more than one a minute; without a limit none is noted."""
+def test_use_is_recorded_once_a_minute(user: ApiUser, settings: Any) -> None:
+    """The first use is recorded at once, then at most one per minute; without a limit none is recorded."""
     response_id, conversation_id = user.turn("one"), new_conversation(user)
     before = Response.objects.get().used_at, Conversation.objects.get().used_at
     touch_response(caller=user.caller, response_id=response_id)
@@ -76,7 +76,7 @@ def test_use_is_noted_by_the_minute(user: ApiUser, settings: Any) -> None:
 
 
 def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(user: ApiUser, settings: Any) -> None:
-    """A chain keeps its history when its ancestors are evicted, and goes wholly with its last response."""
+    """A chain keeps its history when its ancestors are evicted, and is deleted with its last response."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 1
     previous: str | None = None
     for number in range(4):
@@ -90,7 +90,7 @@ def test_evicting_leaves_nothing_behind_and_breaks_no_later_turn(user: ApiUser, 
 
 
 def test_bytes_are_limited_as_stored(user: ApiUser, settings: Any) -> None:
-    """As many fit as fit to the byte; one byte less, and the oldest goes."""
+    """The limit is exact; one byte less, and the oldest response is evicted."""
     ids = [user.turn("a" * 5000) for _ in range(3)]
     settings.RESPONSES_STORE_MAX_BYTES = get_store_totals().response_bytes
     make_room()
@@ -103,7 +103,7 @@ def test_bytes_are_limited_as_stored(user: ApiUser, settings: Any) -> None:
     assert get_store_totals().response_bytes <= settings.RESPONSES_STORE_MAX_BYTES
 
 
-def test_a_store_of_no_bytes_keeps_nothing(user: ApiUser, settings: Any) -> None:
+def test_a_store_of_zero_bytes_keeps_nothing(user: ApiUser, settings: Any) -> None:
     """The request works; its response is evicted at once."""
     settings.RESPONSES_STORE_MAX_BYTES = 0
     user.turn("one")
@@ -113,7 +113,7 @@ def test_a_store_of_no_bytes_keeps_nothing(user: ApiUser, settings: Any) -> None
 
 
 def test_running_jobs_are_never_evicted(user: ApiUser, settings: Any) -> None:
-    """However long they run and however little room there is; nor what they continue is lost."""
+    """However long they run and however small the store; what they continue is not lost either."""
     first = user.turn("first")
     running = user.begin("go on", previous_response_id=first)
     settings.RESPONSES_STORE_MAX_ENTRIES = 1
@@ -124,22 +124,22 @@ def test_running_jobs_are_never_evicted(user: ApiUser, settings: Any) -> None:
     assert len(list_input_items(get_response(caller=user.caller, response_id=late), query=OLDEST_FIRST)["data"]) == 3
 
 
-def test_a_project_evicts_its_own(user: ApiUser, settings: Any) -> None:
-    """By entries and by bytes; nobody else's go for it."""
+def test_a_project_evicts_its_own_responses(user: ApiUser, settings: Any) -> None:
+    """By entries and by bytes; other projects keep other_id."""
     other = other_project(user)
-    theirs = other.turn("theirs")
+    other_id = other.turn("theirs")
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 2
-    mine = [user.turn(text) for text in ("one", "two", "three")]
-    assert stored() == [theirs, *mine[1:]]
+    ids = [user.turn(text) for text in ("one", "two", "three")]
+    assert stored() == [other_id, *ids[1:]]
     settings.RESPONSES_PROJECT_MAX_ENTRIES = 0
     settings.RESPONSES_PROJECT_MAX_BYTES = get_store_totals(user.caller.project.pk).response_bytes
-    mine.append(user.turn("four"))
-    assert stored() == [theirs, mine[-1]]
+    ids.append(user.turn("four"))
+    assert stored() == [other_id, ids[-1]]
     assert recorded_totals() == true_totals()
 
 
-def test_a_lower_limit_counts_from_the_next_sweep(user: ApiUser, settings: Any) -> None:
-    """Nothing has to be stored first, and it takes more than one batch."""
+def test_a_lower_limit_takes_effect_with_the_next_sweep(user: ApiUser, settings: Any) -> None:
+    """Without a new response, and in more than one batch."""
     ids = []
     for _ in range(120):
         user.announce()
@@ -150,8 +150,8 @@ def test_a_lower_limit_counts_from_the_next_sweep(user: ApiUser, settings: Any) 
     assert Item.objects.count() == 10
 
 
-def test_an_eviction_costs_little_and_no_limit_nothing(user: ApiUser, settings: Any) -> None:
-    """Without limits a turn records its figures by one statement, and looks at no figure."""
+def test_eviction_takes_few_statements_and_no_limit_takes_none(user: ApiUser, settings: Any) -> None:
+    """Without limits a turn records its totals in one statement, and reads none."""
     user.turn("warm")
     with timed_queries() as queries:
         user.turn("no limit")
@@ -167,7 +167,7 @@ def test_an_eviction_costs_little_and_no_limit_nothing(user: ApiUser, settings: 
 
 
 def test_storing_can_be_turned_off(user: ApiUser, settings: Any) -> None:
-    """No id can be addressed, nothing is stored unless it is asked for, and asking for it is refused."""
+    """No id can be read, nothing is stored by default, and `store: true` is refused."""
     known = user.turn("before")
     settings.RESPONSES_STORE_MAX_ENTRIES = 0
     for response_id in (known, "resp_unknown", "no id"):
@@ -207,8 +207,8 @@ def test_conversations_can_be_turned_off(user: ApiUser, settings: Any) -> None:
 # Conversations
 
 
-def test_the_conversation_used_longest_ago_makes_room(user: ApiUser, settings: Any) -> None:
-    """A turn is a use; one that a running job continues stays; responses keep what they read."""
+def test_the_least_recently_used_conversation_is_evicted(user: ApiUser, settings: Any) -> None:
+    """A turn counts as use. A conversation that a running job continues stays; responses keep what they read."""
     first, second = new_conversation(user, "one"), new_conversation(user, "two")
     answered = user.turn("hi", conversation=second)
     user.turn("hi", conversation=first)
@@ -229,7 +229,7 @@ def test_the_conversation_used_longest_ago_makes_room(user: ApiUser, settings: A
 
 
 def test_the_bytes_of_conversations_are_limited(user: ApiUser, settings: Any) -> None:
-    """Items and metadata count; responses have a limit of their own."""
+    """Items and metadata count; responses have a separate limit."""
     first = new_conversation(user, "a" * 5000)
     second = new_conversation(user, topic="b" * 400)
     settings.RESPONSES_CONVERSATION_STORE_MAX_BYTES = 6000

@@ -14,7 +14,7 @@ from responses_site.settings.databases import POSTGRESQL_POOL
 
 @pytest.fixture
 def pooled(postgres_server: str) -> Iterator[Any]:
-    """A connection from a pool."""
+    """A pooled connection."""
     settings = {
         **connections.settings["default"],
         **environ.Env.db_url_config(postgres_server),
@@ -28,7 +28,7 @@ def pooled(postgres_server: str) -> Iterator[Any]:
 
 
 def backend_process(connection: Any) -> int:
-    """The process of PostgreSQL that serves a connection taken from the pool, which is then returned."""
+    """The id of the PostgreSQL process behind a connection, which is taken from the pool and returned."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         (pid,) = cursor.fetchone()
@@ -38,7 +38,7 @@ def backend_process(connection: Any) -> int:
 
 @pytest.mark.django_db
 def test_pooled_connections_are_replaced(pooled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their buffers go with them; the pool goes on with new ones."""
+    """Their buffers are freed; the pool continues with new connections."""
     monkeypatch.setattr(pool, "connection", pooled)
     before = backend_process(pooled)
     assert backend_process(pooled) == before
@@ -47,5 +47,5 @@ def test_pooled_connections_are_replaced(pooled: Any, monkeypatch: pytest.Monkey
 
 
 def test_without_a_pool_there_is_nothing_to_replace() -> None:
-    """SQLite has none."""
+    """SQLite has no pool."""
     pool.renew_pooled_connections()

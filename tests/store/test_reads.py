@@ -1,4 +1,4 @@
-"""What reading a stored response shows, counts and refuses."""
+"""Reading stored responses: what is shown, counted and refused."""
 
 from typing import Any
 
@@ -17,8 +17,8 @@ from tests.turns import ApiUser
 pytestmark = pytest.mark.django_db
 
 
-def test_log_probabilities_come_only_when_they_are_asked_for() -> None:
-    """Whatever was asked for when the response was made."""
+def test_log_probabilities_come_only_when_requested() -> None:
+    """Whatever the request that made the response included."""
     entry = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
     part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": [entry]}
     items: list[dict[str, Any]] = [{"id": "msg_1", "type": "message", "role": "assistant", "content": [part]}]
@@ -26,8 +26,8 @@ def test_log_probabilities_come_only_when_they_are_asked_for() -> None:
     assert shown_items(items, include=(LOGPROBS,), owner="a") == items
 
 
-def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
-    """Also where it was not when the response was made; what comes back opens to the same text."""
+def test_reasoning_is_sealed_when_requested() -> None:
+    """Even where the request that made the response did not include it; the blob opens to the same text."""
     thought = {"id": "rs_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
     assert shown_items([thought], include=(), owner="a") == [thought]
     (sealed,) = shown_items([thought], include=(ENCRYPTED_REASONING,), owner="a")
@@ -36,7 +36,7 @@ def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
 
 
 def test_a_running_foreground_response_says_how_it_ends(user: ApiUser) -> None:
-    """It is in progress even while it waits, and nothing advises what would be refused."""
+    """It is in progress even while it waits. The error advises nothing that would be refused."""
     response_id = user.begin("hello").row.public_id
     for refused in (
         lambda: delete_response(caller=user.caller, response_id=response_id),
@@ -51,8 +51,8 @@ def test_a_running_foreground_response_says_how_it_ends(user: ApiUser) -> None:
         open_response(caller=user.caller, response_id=response_id)
 
 
-def test_every_reading_counts_as_use_once(user: ApiUser, settings: Any) -> None:
-    """Reading and continuing do, looking at a job to cancel it does not."""
+def test_every_read_counts_as_use_once(user: ApiUser, settings: Any) -> None:
+    """Reading and continuing count, looking at a job to cancel it does not."""
     settings.RESPONSES_STORE_MAX_ENTRIES = 10
     response_id = user.turn("hello")
     made = Response.objects.get().used_at

@@ -1,4 +1,4 @@
-"""What a request's references and blobs come to is known, and refused, before any of it is loaded."""
+"""References and blobs of a request are measured, and refused if too large, before any is loaded."""
 
 from typing import Any
 from unittest.mock import patch
@@ -31,7 +31,7 @@ SIZE = 100_000
 
 
 def large_item(user: ApiUser) -> str:
-    """The id of a stored item of :data:`SIZE` bytes and a few."""
+    """The id of a stored item of slightly more than :data:`SIZE` bytes."""
     row = Response.objects.get(public_id=user.turn("a" * SIZE))
     assert row.turn is not None
     return row.turn.items.get(size__gt=SIZE).wire_id
@@ -49,8 +49,8 @@ def compact(user: ApiUser, payload: dict[str, Any]) -> None:
     create_compaction(caller=user.caller, public_id="resp_new", payload=payload, reader="test")
 
 
-def test_references_are_sized_before_they_are_loaded(user: ApiUser, settings: Any) -> None:
-    """On every route that takes them, by the limit that it has; and nothing is left behind."""
+def test_references_are_measured_before_they_are_loaded(user: ApiUser, settings: Any) -> None:
+    """On every route that takes them, by its own limit; and nothing is left behind."""
     wanted = refer(large_item(user), 1 + MAX_BYTES // SIZE)
     settings.RESPONSES_ENTRY_MAX_BYTES = settings.RESPONSES_ASSEMBLY_MAX_BYTES = MAX_BYTES
     before = Response.objects.count()
@@ -68,8 +68,8 @@ def test_references_are_sized_before_they_are_loaded(user: ApiUser, settings: An
     assert Response.objects.count() == before
 
 
-def test_an_item_is_loaded_once_however_often_it_is_named(user: ApiUser) -> None:
-    """And of several with one id, which clients can make, the newest alone."""
+def test_an_item_is_loaded_once_however_often_it_is_referenced(user: ApiUser) -> None:
+    """Of several items with one id, which clients can make, only the newest is loaded."""
     item_id = large_item(user)
     older = [{"type": "message", "id": "msg_mine", "role": "user", "content": "old" * SIZE}]
     user.begin(older).end()
@@ -85,8 +85,8 @@ def test_an_item_is_loaded_once_however_often_it_is_named(user: ApiUser) -> None
     assert "oldold" not in row.request
 
 
-def test_what_a_blob_holds_is_counted_and_not_unpacked(user: ApiUser, settings: Any) -> None:
-    """Many small ones that hold much: all are checked, and the last alone counts, and is opened."""
+def test_the_content_of_blobs_is_counted_and_not_decompressed(user: ApiUser, settings: Any) -> None:
+    """Many small blobs with much content: all are checked; only the last one counts and is opened."""
     owner = user.caller.scope
     blob = seal_compaction(Compacted(summary="s" * 5_000_000, items=()), owner=owner)
     assert len(blob) < 8_000
@@ -110,8 +110,8 @@ def test_what_a_blob_holds_is_counted_and_not_unpacked(user: ApiUser, settings: 
         expand_history(items, owner=owner, take=assembly.add)
 
 
-def test_what_sealed_reasoning_holds_is_counted_likewise(user: ApiUser, settings: Any) -> None:
-    """However often it is sent; others' blobs hold nothing for us."""
+def test_the_content_of_sealed_reasoning_is_counted_too(user: ApiUser, settings: Any) -> None:
+    """However often it is sent; blobs that this server cannot open count as empty."""
     owner = user.caller.scope
     items = [{"type": "reasoning", "summary": [], "encrypted_content": seal_reasoning("t" * 1_000_000, owner=owner)}]
     assert check_blobs(items * 20, owner=owner) == 20_000_000
@@ -123,8 +123,8 @@ def test_what_sealed_reasoning_holds_is_counted_likewise(user: ApiUser, settings
 
 
 @pytest.mark.parametrize("owner", ["project-0", "altered"])
-def test_a_conversation_takes_no_blob_that_could_not_be_opened(user: ApiUser, owner: str) -> None:
-    """When it is created and when items are added; its own ones it takes."""
+def test_a_conversation_takes_no_blob_that_cannot_be_opened(user: ApiUser, owner: str) -> None:
+    """When it is created and when items are added; blobs of its own project are accepted."""
     mine = seal_compaction(Compacted(summary="s", items=()), owner=user.caller.scope)
     wrong = mine[:-8] + "AAAAAAA=" if owner == "altered" else seal_compaction(Compacted("s", ()), owner=owner)
 
@@ -148,7 +148,7 @@ def test_a_conversation_takes_no_blob_that_could_not_be_opened(user: ApiUser, ow
         assert refused.value.param == "items[1].encrypted_content"
 
 
-def test_blobs_belong_to_a_key_where_isolation_is_by_key(user: ApiUser, settings: Any) -> None:
+def test_blobs_belong_to_a_key_with_isolation_by_key(user: ApiUser, settings: Any) -> None:
     """Another key of the project can't use them, nor can open access."""
     settings.RESPONSES_ISOLATION = "key"
     mine, other = (
@@ -165,8 +165,8 @@ def test_blobs_belong_to_a_key_where_isolation_is_by_key(user: ApiUser, settings
 
 
 @pytest.mark.parametrize("named", ["instructions", "tools"])
-def test_what_a_stream_repeats_is_bounded(user: ApiUser, settings: Any, named: str) -> None:
-    """Instructions and tools are in every event on the response: too much of them is refused, by name."""
+def test_the_fields_that_streams_repeat_are_bounded(user: ApiUser, settings: Any, named: str) -> None:
+    """Instructions and tools are in every event of the response: if too large they are refused, by name."""
     settings.RESPONSES_ECHO_MAX_BYTES = 10_000
     large = "i" * 9_000
     tools = [{"type": "function", "name": "f", "description": large, "parameters": None}]

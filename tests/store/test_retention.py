@@ -1,4 +1,4 @@
-"""What is deleted or past its time goes, with all that only it held, and nothing else does."""
+"""Deletion and expiry: they remove a response with everything that only it used, and nothing else."""
 
 from datetime import timedelta
 from typing import Any
@@ -29,12 +29,12 @@ def chain(user: ApiUser, length: int, previous: str | None = None) -> list[str]:
 
 
 def expire(*ids: str) -> None:
-    """Put the responses' end into the past."""
+    """Move the responses' expiry into the past."""
     Response.objects.filter(public_id__in=ids).update(expires_at=Now() - timedelta(seconds=1))
 
 
 def test_an_expired_response_is_unknown_at_once(user: ApiUser) -> None:
-    """Before the sweep too: reading it, continuing it."""
+    """For reading and for continuing, even before the sweep."""
     (response_id,) = chain(user, 1)
     expire(response_id)
     with pytest.raises(NotFound):
@@ -44,28 +44,28 @@ def test_an_expired_response_is_unknown_at_once(user: ApiUser) -> None:
 
 
 def test_items_of_expired_histories_are_unknown_at_once(user: ApiUser) -> None:
-    """Before the sweep too, by reference; those that something else still has are not."""
+    """Even before the sweep, except items that something else still uses."""
 
-    def said(item_id: str) -> list[dict[str, Any]]:
+    def message(item_id: str) -> list[dict[str, Any]]:
         return [{"role": "user", "content": "x", "id": item_id}]
 
-    shared, gone = user.begin(said("msg_shared")).end(), user.begin(said("msg_gone")).end()
-    kept = user.begin(said("msg_kept"), previous_response_id=shared).end()
-    told = [
-        create_conversation(caller=user.caller, request=parse_create_conversation({"items": said(item_id)})).pk
-        for item_id in ("msg_old", "msg_told")
+    shared, gone = user.begin(message("msg_shared")).end(), user.begin(message("msg_gone")).end()
+    later = user.begin(message("msg_later"), previous_response_id=shared).end()
+    conversations = [
+        create_conversation(caller=user.caller, request=parse_create_conversation({"items": message(item_id)})).pk
+        for item_id in ("msg_old", "msg_talk")
     ]
-    wanted = ["msg_shared", "msg_gone", "msg_kept", "msg_old", "msg_told"]
+    wanted = ["msg_shared", "msg_gone", "msg_later", "msg_old", "msg_talk"]
     assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == sorted(wanted)
     expire(shared, gone)
-    Conversation.objects.filter(pk=told[0]).update(expires_at=Now() - timedelta(seconds=1))
-    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_kept", "msg_shared", "msg_told"]
-    expire(kept)
-    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_told"]
+    Conversation.objects.filter(pk=conversations[0]).update(expires_at=Now() - timedelta(seconds=1))
+    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_later", "msg_shared", "msg_talk"]
+    expire(later)
+    assert sorted(find_items(caller=user.caller, wire_ids=wanted)) == ["msg_talk"]
 
 
 def test_a_whole_chain_expires_to_nothing(user: ApiUser) -> None:
-    """No turn, no item is left behind; the accounting stays."""
+    """No turn or item is left behind; the usage records stay."""
     expire(*chain(user, 5))
     assert expire_responses() == 5
     assert not Response.objects.exists()
@@ -75,8 +75,8 @@ def test_a_whole_chain_expires_to_nothing(user: ApiUser) -> None:
     assert UsageRecord.objects.count() == 5
 
 
-def test_what_a_later_response_still_needs_stays(user: ApiUser) -> None:
-    """The turns below a response that lives are kept, those of a dead branch are not."""
+def test_turns_that_a_later_response_needs_stay(user: ApiUser) -> None:
+    """The turns that a live response builds on are kept, those of a dead branch are not."""
     trunk = chain(user, 3)
     branch = chain(user, 2, previous=trunk[0])
     expire(*trunk[:2], *branch)
@@ -90,7 +90,7 @@ def test_what_a_later_response_still_needs_stays(user: ApiUser) -> None:
 
 
 def test_many_responses_expire_in_batches(user: ApiUser) -> None:
-    """More than one batch goes in one call."""
+    """One call removes more than one batch."""
     ids = []
     for _ in range(205):
         user.announce()
@@ -100,7 +100,7 @@ def test_many_responses_expire_in_batches(user: ApiUser) -> None:
     assert not Item.objects.exists()
 
 
-def test_the_time_to_live_counts_from_completion_and_zero_is_for_ever(user: ApiUser, settings: Any) -> None:
+def test_the_time_to_live_counts_from_completion_and_zero_is_forever(user: ApiUser, settings: Any) -> None:
     """`RESPONSES_STORE_TTL_SECONDS` decides when a response expires."""
     settings.RESPONSES_STORE_TTL_SECONDS = 100
     bounded = user.turn("bounded")
@@ -111,8 +111,8 @@ def test_the_time_to_live_counts_from_completion_and_zero_is_for_ever(user: ApiU
     assert Response.objects.get(public_id=unbounded).expires_at is None
 
 
-def test_what_is_not_stored_leaves_no_content(user: ApiUser) -> None:
-    """`store: false` leaves its accounting row and nothing else, in any table."""
+def test_an_unstored_response_leaves_no_content(user: ApiUser) -> None:
+    """`store: false` leaves a usage record and nothing else, in any table."""
     user.turn("do not keep this", store=False)
     assert not Response.objects.exists()
     assert not Item.objects.exists()

@@ -1,4 +1,4 @@
-"""What is too large is refused or cut, and histories are read within a budget."""
+"""Size limits: what is too large is refused or fails, and histories are read within a memory budget."""
 
 from contextlib import suppress
 from functools import partial
@@ -35,8 +35,8 @@ pytestmark = pytest.mark.django_db
 OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 
 
-def test_what_is_too_large_from_the_start_is_refused(user: ApiUser, settings: Any) -> None:
-    """The history counts, the output is not known yet; `store: false` has no such limit."""
+def test_a_response_too_large_from_the_start_is_refused(user: ApiUser, settings: Any) -> None:
+    """The history counts, the output is unknown yet; `store: false` has no such limit."""
     first = user.turn("a" * 20_000)
     settings.RESPONSES_ENTRY_MAX_BYTES = 25_000
     second = user.turn("b", previous=first)
@@ -54,7 +54,7 @@ def test_what_is_too_large_from_the_start_is_refused(user: ApiUser, settings: An
 
 
 def too_large(running: RunningTurn) -> None:
-    """End a response with more than can be stored, and then as one that failed for it."""
+    """End a response with more than can be stored, and then as failed because of that."""
     row = running.row
     lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
     with pytest.raises(EntryTooLarge):
@@ -64,8 +64,8 @@ def too_large(running: RunningTurn) -> None:
     assert finish_response(lease=lease, ending=ending)
 
 
-def test_what_becomes_too_large_is_kept_as_failed(user: ApiUser, settings: Any) -> None:
-    """With what was sent, without output, and so that nobody can continue it; its conversation gets nothing."""
+def test_a_response_that_becomes_too_large_is_stored_as_failed(user: ApiUser, settings: Any) -> None:
+    """With its input and without output. It cannot be continued, and its conversation gets nothing."""
     settings.RESPONSES_ENTRY_MAX_BYTES = 9_000
     conversation_id = new_conversation(user, "before")
     running = user.begin("go", conversation=conversation_id)
@@ -84,7 +84,7 @@ def test_what_becomes_too_large_is_kept_as_failed(user: ApiUser, settings: Any) 
 
 
 def test_running_jobs_may_not_take_more_than_the_store(user: ApiUser, settings: Any) -> None:
-    """429 until some have ended; what is not to be stored is not refused; a store of nothing has no such limit."""
+    """429 until some have ended. `store: false` is not refused; a store of zero bytes has no such limit."""
     settings.RESPONSES_STORE_MAX_BYTES = 25_000
     running = [user.begin("a" * 9_000) for _ in range(2)]
     with pytest.raises(RateLimited) as error:
@@ -103,7 +103,7 @@ def test_running_jobs_may_not_take_more_than_the_store(user: ApiUser, settings: 
 
 
 def test_histories_are_read_within_a_budget(settings: Any) -> None:
-    """What others hold counts; it is free again afterwards, also after a fault; no history needs nothing."""
+    """Memory of others counts; it is released afterwards, even after an error; an empty history needs none."""
     settings.RESPONSES_ASSEMBLY_MAX_BYTES = 1000
     with assembling("a") as first:
         first.add(600)
@@ -128,7 +128,7 @@ def test_histories_are_read_within_a_budget(settings: Any) -> None:
 
 
 def test_one_owner_leaves_room_for_others(settings: Any) -> None:
-    """Its requests side by side have half of the budget; one alone may have all that is free."""
+    """Its concurrent requests share half of the budget; a single one may use all that is free."""
     settings.RESPONSES_ASSEMBLY_MAX_BYTES = 1000
     with assembling("a") as first, assembling("a") as second, assembling("b") as other:
         first.add(300)

@@ -1,4 +1,4 @@
-"""A transaction that PostgreSQL ended to undo a deadlock is begun anew; one that failed otherwise is not."""
+"""A transaction that PostgreSQL aborted for a deadlock is retried; one that failed otherwise is not."""
 
 import pytest
 from django.db import OperationalError
@@ -7,32 +7,32 @@ from responses_api.database.transaction_locks import DEADLOCK_DETECTED, DEADLOCK
 
 
 class Transaction:
-    """Fails so often, with this error class, and then gives how often it was begun."""
+    """Fails ``failures`` times with this SQLSTATE, then returns how often it was started."""
 
     def __init__(self, failures: int, sqlstate: str = DEADLOCK_DETECTED) -> None:
-        self.begun, self._failures, self._sqlstate = 0, failures, sqlstate
+        self.starts, self._failures, self._sqlstate = 0, failures, sqlstate
 
     def __call__(self) -> int:
-        self.begun += 1
-        if self.begun > self._failures:
-            return self.begun
+        self.starts += 1
+        if self.starts > self._failures:
+            return self.starts
         cause = Exception()
         cause.sqlstate = self._sqlstate  # type: ignore[attr-defined]
         raise OperationalError from cause
 
 
-def test_a_deadlocked_transaction_is_begun_anew() -> None:
+def test_a_deadlocked_transaction_is_retried() -> None:
     """A bounded number of times."""
     assert again_when_deadlocked(Transaction(DEADLOCK_TRIES - 1)) == DEADLOCK_TRIES
     hopeless = Transaction(DEADLOCK_TRIES)
     with pytest.raises(OperationalError):
         again_when_deadlocked(hopeless)
-    assert hopeless.begun == DEADLOCK_TRIES
+    assert hopeless.starts == DEADLOCK_TRIES
 
 
 def test_other_errors_are_raised_at_once() -> None:
-    """A lost connection is no deadlock."""
+    """A lost connection is not a deadlock."""
     lost = Transaction(1, sqlstate="08006")
     with pytest.raises(OperationalError):
         again_when_deadlocked(lost)
-    assert lost.begun == 1
+    assert lost.starts == 1

@@ -23,8 +23,8 @@ def page(client: Client, **headers: str) -> str:
     return answer.content.decode()
 
 
-def test_it_says_what_to_type(client: Client) -> None:
-    """The base URL by the host asked for, the models with their context, snippets for one that is served."""
+def test_it_shows_how_to_connect(client: Client) -> None:
+    """The base URL with the requested host, the models with their context, snippets for a served model."""
     make_worker()
     text = page(client, host="localhost:8080")
     assert "http://localhost:8080/v1" in text
@@ -36,7 +36,7 @@ def test_it_says_what_to_type(client: Client) -> None:
 
 
 def test_it_says_that_no_worker_runs(client: Client) -> None:
-    """And still shows the snippets, for the default model."""
+    """It still shows the snippets, for the default model."""
     text = page(client)
     assert "No worker is running" in text
     assert "smollm2-135m" in text
@@ -59,10 +59,10 @@ def test_it_says_how_to_sign_in(client: Client) -> None:
     assert 'href="/admin/"' in text
 
 
-def test_it_shows_nothing_that_is_stored(
+def test_it_shows_no_stored_data(
     client: Client, django_assert_max_num_queries: Callable[..., CaptureQueriesContext]
 ) -> None:
-    """No conversation, no project, no key; a handful of queries, and no session."""
+    """No conversation, project or key; few queries, and no session."""
     project = make_project("secret project")
     key, _ = create_key(project=project, name="secret key")
     make_response("secret question", "secret answer", project=project, key=key)
@@ -74,7 +74,7 @@ def test_it_shows_nothing_that_is_stored(
 
 
 def test_browsers_are_told_to_load_nothing_from_elsewhere(client: Client) -> None:
-    """A strict policy, and a page that lives within it: no script or address of others in it."""
+    """A strict policy, and a page that obeys it: no script and no address elsewhere."""
     answer = client.get("/")
     policy = answer.headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
@@ -90,7 +90,7 @@ def test_browsers_are_told_to_load_nothing_from_elsewhere(client: Client) -> Non
 
 
 def test_foreign_hosts_and_methods_are_refused_as_everywhere(client: Client) -> None:
-    """In the API's envelope."""
+    """With the API's error object."""
     foreign = client.get("/", headers={"host": "evil.example"})
     assert (foreign.status_code, foreign.json()["error"]["type"]) == (400, "invalid_request_error")
     posted = client.post("/")
@@ -102,7 +102,7 @@ def test_foreign_hosts_and_methods_are_refused_as_everywhere(client: Client) -> 
 
 @pytest.mark.django_db(transaction=True)
 async def test_it_is_served_on_the_event_loop_too() -> None:
-    """With its policy; the API's JSON carries none."""
+    """With its policy; the API's JSON has none."""
     transport = httpx.ASGITransport(cast("Any", get_asgi_application()))
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         front = await client.get("/")

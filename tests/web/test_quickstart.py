@@ -15,7 +15,7 @@ ODD = 'it\'s a "model" $(id) \\ `x` é'
 
 @pytest.mark.parametrize("model", ["smollm2-135m", ODD])
 def test_the_curl_line_is_one_command(model: str) -> None:
-    """Whatever the model is called, the shell passes on a JSON body that names it."""
+    """Whatever the model's name, the shell passes a JSON body with it."""
     snippet = quickstart("http://127.0.0.1:8080/v1/", model, False).curl
     words = shlex.split(snippet)
     assert words[:2] == ["curl", "http://127.0.0.1:8080/v1/responses"]
@@ -25,15 +25,15 @@ def test_the_curl_line_is_one_command(model: str) -> None:
 
 @pytest.mark.parametrize("model", ["smollm2-135m", ODD])
 def test_python_snippets_are_programs_with_these_values(model: str) -> None:
-    """They parse, and name the server and the model."""
+    """They parse, with the URL of the server and the name of the model."""
     snippets = quickstart("http://127.0.0.1:8080/v1", model, True)
     for snippet in (snippets.python, snippets.python_stream):
         constants = {node.value for node in ast.walk(ast.parse(snippet)) if isinstance(node, ast.Constant)}
         assert {"http://127.0.0.1:8080/v1", model, PLACEHOLDER} <= constants
 
 
-def test_a_key_appears_where_one_is_needed_and_nowhere_else() -> None:
-    """A given key is used; without need there is none."""
+def test_a_key_appears_only_where_one_is_needed() -> None:
+    """A given key is used; where none is needed there is none."""
     needed = quickstart("http://h/v1", "m", True, key="sk-mlx-1")
     assert all("sk-mlx-1" in text for text in (needed.curl, needed.python, needed.python_stream))
     free = quickstart("http://h/v1", "m", False, key="sk-mlx-1")
