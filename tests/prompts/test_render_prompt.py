@@ -38,8 +38,8 @@ def rendered(context_length: int, **options: Any) -> str:
     return decode(prompt)
 
 
-def test_without_truncation_what_does_not_fit_is_refused() -> None:
-    """The message tells both numbers; one token of room is enough."""
+def test_without_truncation_a_long_prompt_is_refused() -> None:
+    """The message gives both numbers; one free token is enough."""
     request = parse_create({"input": conversation(20)})
     tokens = count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(1 << 20))
     assert (
@@ -52,7 +52,7 @@ def test_without_truncation_what_does_not_fit_is_refused() -> None:
 
 @pytest.mark.parametrize("context_length", [60, 100, 150, 200, 250])
 def test_truncation_keeps_the_longest_suffix_of_whole_turns(context_length: int) -> None:
-    """Turns go from the start, whole; instructions, developer messages and the last question stay."""
+    """Whole turns are left out from the start; instructions, developer messages and the last question stay."""
     text = rendered(context_length, truncation="auto", instructions="Be brief.", max_output_tokens=10)
     assert "Be brief." in text
     assert "Stay polite." in text
@@ -68,20 +68,20 @@ def test_truncation_keeps_the_longest_suffix_of_whole_turns(context_length: int)
 
 
 def test_truncation_changes_nothing_that_fits() -> None:
-    """The same prompt as without it."""
+    """The prompt is the same as without truncation."""
     assert rendered(1 << 20, truncation="auto") == rendered(1 << 20)
 
 
 def test_one_turn_that_does_not_fit_is_refused_with_truncation_too() -> None:
-    """There is nothing left to leave out."""
+    """Nothing is left to leave out."""
     request = parse_create({"input": "long " * 100, "truncation": "auto"})
     with pytest.raises(ContextLengthExceeded):
         count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(50))
 
 
 @pytest.mark.parametrize("truncation", ["disabled", "auto"])
-def test_what_is_far_too_long_is_not_even_tokenised(truncation: str) -> None:
-    """Tokenising megabytes would hold up everybody else; a history of it is left out by turns as usual."""
+def test_a_far_too_long_prompt_is_not_tokenised(truncation: str) -> None:
+    """Tokenising megabytes would delay other requests; a long history is left out by turns as usual."""
     huge = "x" * 1_000_000
     tokenised: list[int] = []
 

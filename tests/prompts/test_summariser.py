@@ -44,7 +44,7 @@ def counted_renderings() -> Any:
 
 
 def run(compacting: Summariser, summary: str = "short") -> list[str]:
-    """Every prompt that it asks for, answered alike."""
+    """All prompts that it requests, each answered with this summary."""
     prompts = []
     while (prompt := compacting.prompt()) is not None:
         prompts.append(decode(prompt))
@@ -52,8 +52,8 @@ def run(compacting: Summariser, summary: str = "short") -> list[str]:
     return prompts
 
 
-def test_what_fits_is_summarised_at_once_and_as_it_was_said() -> None:
-    """So that the prompt begins as the turns before did."""
+def test_a_history_that_fits_is_summarised_at_once_and_unchanged() -> None:
+    """So its prompt starts like that of the turns before."""
     compacting = summariser(["one two three four five six seven eight", "two"] * 5, window=100_000)
     [prompt] = run(compacting)
     before = decode(TOKENIZER.render([{"role": "user", "content": "one two three four five six seven eight"}]))
@@ -64,8 +64,8 @@ def test_what_fits_is_summarised_at_once_and_as_it_was_said() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text("ab cdé", min_size=1, max_size=400), min_size=3, max_size=12), st.integers(260, 900))
-def test_what_does_not_fit_is_summarised_in_passes(turns: list[str], window: int) -> None:
-    """Each within the window, all of the text in one of them, each with the summary of those before."""
+def test_a_history_that_does_not_fit_is_summarised_in_passes(turns: list[str], window: int) -> None:
+    """Each fits into the window, they cover all of the text, and each has the summary of those before."""
     compacting = summariser(turns, window=window)
     shown = []
     while (prompt := compacting.prompt()) is not None:
@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_summarised_in_passes(turns: list[str], window: int
 
 
 def test_a_long_history_takes_few_renderings() -> None:
-    """The piece that fits is found by halving, whatever the length: not letter by letter."""
+    """The piece that fits is found by bisection, not character by character."""
     compacting = summariser(["some words " * 20_000], window=2000)
     with counted_renderings() as counted:
         prompt = compacting.prompt()
@@ -89,8 +89,8 @@ def test_a_long_history_takes_few_renderings() -> None:
     assert counted.call_count < 40
 
 
-def test_what_is_below_a_threshold_is_rendered_once() -> None:
-    """Nothing is split before it has to be."""
+def test_a_history_below_the_threshold_is_rendered_once() -> None:
+    """Nothing is split unnecessarily."""
     compacting = summariser(["words"] * 20, window=100_000)
     with counted_renderings() as counted:
         assert compacting.tokens
@@ -119,7 +119,7 @@ def test_nothing_older_takes_no_generation() -> None:
 
 @pytest.mark.parametrize("keep_tokens", [1, 1000, 2**31 - 1])
 def test_a_history_of_many_items_takes_few_renderings(keep_tokens: int) -> None:
-    """However much is to be kept; and none once nobody waits for it."""
+    """However much is kept; and none once nobody waits for it."""
     compacting = summariser(["a"] * 6000, window=100_000, keep_tokens=keep_tokens)
     with counted_renderings() as counted:
         run(compacting)
@@ -149,7 +149,7 @@ def test_a_history_that_would_take_too_many_passes_is_refused_before_the_first()
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.text("ab cdé", min_size=1, max_size=200), min_size=1, max_size=12))
 def test_the_limit_of_a_summary_is_below_what_it_replaces(turns: list[str]) -> None:
-    """A summary that runs into it is shorter; where there is no room for one, nothing is generated."""
+    """A summary cut there is shorter; without room for one, nothing is generated."""
     compacting = summariser(turns, window=100_000)
     summary = " words" * compacting.max_tokens
     prompts = run(compacting, summary)
@@ -157,7 +157,7 @@ def test_the_limit_of_a_summary_is_below_what_it_replaces(turns: list[str]) -> N
     assert (compacting.result().summary == summary.strip()) == bool(prompts)
 
 
-def test_what_is_far_too_long_reaches_a_threshold_without_being_counted() -> None:
+def test_a_far_too_long_history_reaches_a_threshold_without_being_counted() -> None:
     compacting = summariser(["some words " * 100_000], window=1000)
     with counted_renderings() as counted:
         assert compacting.reaches(900)

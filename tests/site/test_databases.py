@@ -13,8 +13,8 @@ SECRET = "abcdefghij" * 5
 
 
 @pytest.mark.django_db
-def test_sqlite_reads_beside_its_writer() -> None:
-    """Write-ahead log, one sync a checkpoint, foreign keys held."""
+def test_sqlite_reads_while_another_connection_writes() -> None:
+    """Write-ahead log, one sync per checkpoint, foreign keys enforced."""
     with connection.cursor() as cursor:
         shown = [
             cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous", "foreign_keys")
@@ -30,7 +30,7 @@ def test_a_path_with_odd_characters_is_a_path(tmp_path) -> None:
 
 
 def test_postgresql_is_pooled_and_takes_the_options_of_its_url(postgres_url: str, django_db_blocker) -> None:
-    """Threads share few connections, given back between uses, and the URL's own options stand."""
+    """Threads share few connections, returned between uses, and the URL's own options apply."""
     url = f"{postgres_url}?application_name=pooled"
     environment = Environment.read({"DATABASE_URL": url, "RESPONSES_DATABASE_CONNECTIONS": "5"})
     config = databases(environment)["default"]

@@ -1,4 +1,4 @@
-"""The files of `docs/deployment/` fit the program: they can be read, their settings exist, their commands too."""
+"""The files of `docs/deployment/` match the program: they are valid, and their settings and commands exist."""
 
 import configparser
 import plistlib
@@ -21,7 +21,7 @@ SECRET = "0123456789" * 6
 
 
 def compose() -> dict[str, Any]:
-    """The services, with their variables filled in."""
+    """The services, with their variables substituted."""
     text = (FILES / "compose.yaml").read_text(encoding="utf-8")
     text = re.sub(r"\$\{(\w+)(:[-?][^}]*)?\}", lambda found: {"MLX": "cpu"}.get(found[1], SECRET), text)
     services: dict[str, Any] = yaml.safe_load(text)["services"]
@@ -29,7 +29,7 @@ def compose() -> dict[str, Any]:
 
 
 def unit(path: Path) -> configparser.SectionProxy:
-    """The service section of a systemd unit; variables that stand apart are under `Environment`, too."""
+    """The service section of a systemd unit, with all of its variables under `Environment`."""
     parser = configparser.RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read_string(path.read_text(encoding="utf-8"))
@@ -44,7 +44,7 @@ def assignments(text: str) -> dict[str, str]:
 
 
 def processes() -> Iterator[tuple[str, list[str], dict[str, str]]]:
-    """Each process of ours that the files start: a name, its command, its environment."""
+    """Each process of ours that the files start: its name, command and environment."""
     for name, service in compose().items():
         if service["image"].startswith("mlx-responses"):
             yield f"compose {name}", service["command"], service["environment"]
@@ -64,8 +64,8 @@ def processes() -> Iterator[tuple[str, list[str], dict[str, str]]]:
 PROCESSES = list(processes())
 
 
-def test_every_shape_is_there() -> None:
-    """Containers, systemd and launchd each start web and worker processes; the last two the embedded shape, too."""
+def test_every_deployment_shape_is_there() -> None:
+    """Containers, systemd and launchd each start web and worker processes; the last two the embedded shape too."""
     kinds = [(name.split()[0], "celery" if "celery" in command else command[-1]) for name, command, _ in PROCESSES]
     for place in ("compose", "systemd", "launchd"):
         assert (place, "web") in kinds
@@ -76,8 +76,8 @@ def test_every_shape_is_there() -> None:
 @pytest.mark.parametrize(
     ("command", "environment"), [case[1:] for case in PROCESSES], ids=[case[0] for case in PROCESSES]
 )
-def test_a_process_can_be_started_so(command: list[str], environment: dict[str, str]) -> None:
-    """Its settings exist and have values that are allowed; it is a command of ours, or a worker as `team` starts it."""
+def test_each_process_can_start(command: list[str], environment: dict[str, str]) -> None:
+    """Its settings exist and have allowed values; it is a command of ours, or a worker as `team` starts it."""
     assert set(environment) <= {declaration.name for declaration in declarations()}
     settings = Environment.read(environment)
     assert settings.team == (command[-1] != "serve")
@@ -91,7 +91,7 @@ def test_a_process_can_be_started_so(command: list[str], environment: dict[str, 
 
 
 def test_processes_have_the_time_to_stop() -> None:
-    """Longer than the grace time and what follows it."""
+    """Longer than the grace time and the end after it."""
     units = [unit(path) for path in (FILES / "systemd").glob("*.service")]
     jobs = [plistlib.loads(path.read_bytes()) for path in (FILES / "launchd").glob("*.plist")]
     services = [service for service in compose().values() if "stop_grace_period" in service]
@@ -103,15 +103,15 @@ def test_processes_have_the_time_to_stop() -> None:
     assert min(times) >= longest + 20
 
 
-def test_the_image_has_what_the_program_needs() -> None:
-    """Every package of ours, and requirements that are there."""
+def test_the_image_has_all_packages() -> None:
+    """Every package of ours, and requirements files that exist."""
     lines = (FILES / "Dockerfile").read_text(encoding="utf-8").splitlines()
     copied = {name for line in lines if line.startswith("COPY") for name in line.split()[1:-1]}
     assert {"requirements", "manage.py", "inference", "responses_api", "responses_site", "templates"} <= copied
     assert all((BASE_DIR / name).exists() for name in copied)
 
 
-def test_what_the_page_names_exists() -> None:
+def test_everything_that_the_page_names_exists() -> None:
     """Files, settings, commands."""
     page = (BASE_DIR / "docs" / "deployment.md").read_text(encoding="utf-8")
     names = set(re.findall(r"\b(?:RESPONSES_\w+|REDIS_URL|DATABASE_URL)\b", page))

@@ -1,4 +1,4 @@
-"""The environment: what each setting takes, and what a bad value is told."""
+"""The environment: the values of each setting, and the errors for bad ones."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -79,8 +79,8 @@ def test_values_are_read_by_kind(name: str, text: str, attribute: str, value: ob
         ("RESPONSES_CORS_ORIGINS", "https://*.example"),
     ],
 )
-def test_a_bad_value_is_named_with_what_is_allowed(name: str, text: str) -> None:
-    """The message is one line with the variable, what it takes, and what was given."""
+def test_a_bad_value_is_named_with_the_allowed_ones(name: str, text: str) -> None:
+    """The message is one line with the variable, the allowed values, and the given one."""
     with pytest.raises(SettingError) as caught:
         Environment.read({name: text})
     message = str(caught.value)
@@ -108,7 +108,7 @@ def test_any_text_is_read_or_refused(declaration, text: str) -> None:
     ("missing", "named"),
     [("REDIS_URL", "REDIS_URL"), ("DATABASE_URL", "DATABASE_URL"), ("RESPONSES_SECRET_KEY", "RESPONSES_SECRET_KEY")],
 )
-def test_the_team_shape_names_what_it_lacks(missing: str, named: str) -> None:
+def test_the_team_shape_names_the_missing_setting(missing: str, named: str) -> None:
     """A team needs Redis, PostgreSQL and one secret; SQLite or a secret made by each process would split it."""
     given = {**TEAM, "RESPONSES_BROKER_URL": "amqp://127.0.0.1"}
     del given[missing]
@@ -120,13 +120,13 @@ def test_the_team_shape_names_what_it_lacks(missing: str, named: str) -> None:
 @pytest.mark.parametrize(
     ("host", "loopback"), [("127.0.0.9", True), ("::1", True), ("localhost", True), ("0.0.0.0", False)]
 )
-def test_loopback_is_what_only_this_machine_reaches(host: str, loopback: bool) -> None:
-    """Open access hangs on it."""
+def test_loopback_addresses_are_recognised(host: str, loopback: bool) -> None:
+    """Open access depends on it."""
     assert Environment.read({"HOST": host}).bound_to_loopback is loopback
 
 
-def test_an_unknown_name_is_warned_of_with_the_nearest() -> None:
-    """A typo would otherwise be ignored in silence."""
+def test_an_unknown_name_gives_a_warning_with_the_nearest() -> None:
+    """A typo would otherwise be ignored silently."""
     assert unknown_names({"RESPONSES_BODY_MAXBYTES": "1", "RESPONSES_ENGINE": "mlx", "RESPONSES_TEST_STRICT": "1"}) == [
         "RESPONSES_BODY_MAXBYTES is not a setting; did you mean RESPONSES_BODY_MAX_BYTES?"
     ]

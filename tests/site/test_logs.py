@@ -1,4 +1,4 @@
-"""The form of a log line."""
+"""The format of log lines."""
 
 import json
 from pathlib import Path
@@ -10,13 +10,13 @@ SETUP = "import django, logging, structlog; django.setup()\n"
 
 
 def logged(code: str, data_dir: Path) -> list[dict[str, Any]]:
-    """What a process with JSON logs writes to stderr."""
+    """The lines that a process with JSON logs writes to stderr."""
     ended = run_python("-c", SETUP + code, data_dir=data_dir, RESPONSES_LOG_FORMAT="json")
     return [json.loads(line) for line in ended.stderr.splitlines()]
 
 
-def test_both_ways_of_logging_give_one_form(tmp_path: Path) -> None:
-    """A line of structlog and one of the standard library carry the request id and an ISO time alike."""
+def test_both_logging_libraries_give_one_format(tmp_path: Path) -> None:
+    """Lines of structlog and of the standard library both have the request id and an ISO timestamp."""
     code = """
 with structlog.contextvars.bound_contextvars(request_id="req_1"):
     structlog.get_logger("responses_api.x").info("event.name", count=2)
@@ -40,7 +40,7 @@ except RuntimeError:
     assert "RuntimeError: boom" in line["exception"]
 
 
-def test_chatter_of_libraries_is_left_out(tmp_path: Path) -> None:
+def test_noise_of_libraries_is_left_out(tmp_path: Path) -> None:
     """Access lines and connections are noise at the default level."""
     code = """
 logging.getLogger("daphne.http_protocol").info("GET /")

@@ -50,7 +50,7 @@ def test_messages_of_many_threads_all_arrive(broker: tuple[Connection, Queue]) -
     assert sorted(received) == list(range(400))
 
 
-def test_silence_ends_the_wait_in_time(broker: tuple[Connection, Queue]) -> None:
+def test_a_wait_without_messages_times_out(broker: tuple[Connection, Queue]) -> None:
     connection, queue = broker
     started = time.monotonic()
     with connection.Consumer(queue), pytest.raises(TimeoutError):

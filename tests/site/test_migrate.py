@@ -1,4 +1,4 @@
-"""`manage.py migrate`, as several machines or terminals run it at the same moment."""
+"""`manage.py migrate`, run by several machines or terminals at the same time."""
 
 import subprocess
 import sys
@@ -14,10 +14,10 @@ AT_ONCE = 3
 
 
 @pytest.mark.parametrize("shape", ["embedded", "team"])
-def test_machines_that_start_together_make_the_tables_once(
+def test_machines_that_start_together_create_the_tables_once(
     shape: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """None of them fails, and afterwards nothing is left to do."""
+    """None of them fails, and no migration is left."""
     if shape == "embedded":
         migrate_at_once(embedded(tmp_path))
         return
@@ -63,10 +63,10 @@ print(FirstKey.objects.count())
 @pytest.mark.parametrize(
     ("before", "remembered"), [("execute(ADD % \"'a'\", 'DELETE FROM responses_api_apikey')", 1), ("", 0)]
 )
-def test_a_key_that_was_ever_made_is_remembered(
+def test_the_store_remembers_that_a_key_was_made(
     shape: str, before: str, remembered: int, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Also one that was deleted before the migration; later ones by the database itself, whoever writes them."""
+    """Even one that was deleted before the migration; later ones by a trigger, whoever writes them."""
 
     def check(server: LiveServer) -> None:
         shown = server.manage("shell", "-v", "0", "-c", KEYS_BEFORE.format(before=before))

@@ -1,4 +1,4 @@
-"""`manage.py models`: what people and programs get to read."""
+"""`manage.py models`: its output for people and programs."""
 
 import io
 import json
@@ -14,7 +14,7 @@ from tests.processes import run_python
 
 @pytest.fixture
 def models(settings: Any, tmp_path: Path):
-    """The command with a data directory of its own; what it prints."""
+    """The command with its own data directory. Returns its output."""
     settings.RESPONSES_DATA_DIR = tmp_path / "data"
 
     def run(*arguments: str) -> str:
@@ -26,7 +26,7 @@ def models(settings: Any, tmp_path: Path):
 
 
 def test_a_model_is_added_named_shown_and_removed(models, tmp_path: Path) -> None:
-    """Each step says what it did, for people as lines and for programs as JSON."""
+    """Each step reports what it did, for people as lines and for programs as JSON."""
     source = write_model(tmp_path / "a-model-with-a-long-name-that-no-list-may-cut")
     assert "no model yet" in models("list")
     assert source.name in models("add", str(source))
@@ -41,7 +41,7 @@ def test_a_model_is_added_named_shown_and_removed(models, tmp_path: Path) -> Non
     assert json.loads(models("list", "--json")) == []
 
 
-def test_what_can_t_be_done_is_one_sentence(models, tmp_path: Path) -> None:
+def test_an_impossible_command_gives_one_sentence(models, tmp_path: Path) -> None:
     """The sentence says what is wrong."""
     (tmp_path / "no.gguf").write_text("not a model")
     (tmp_path / "empty").mkdir()
@@ -60,7 +60,7 @@ def test_what_can_t_be_done_is_one_sentence(models, tmp_path: Path) -> None:
         assert "\n" not in str(refused.value)
 
 
-def test_a_fault_prints_no_traceback(tmp_path: Path) -> None:
+def test_an_error_prints_no_traceback(tmp_path: Path) -> None:
     """Status 1 and one line."""
     ended = run_python("manage.py", "models", "show", "nobody", data_dir=tmp_path)
     assert ended.returncode == 1

@@ -1,4 +1,4 @@
-"""`docs/settings.md` is what the code says."""
+"""`docs/settings.md` matches the code."""
 
 from django.core.management import call_command
 
@@ -13,5 +13,5 @@ def test_the_page_lists_every_variable_once() -> None:
 
 
 def test_the_page_in_the_repository_is_in_sync() -> None:
-    """`manage.py settings_docs` writes it, `make check` looks at it."""
+    """`manage.py settings_docs` writes it, `make check` checks it."""
     call_command("settings_docs", "--check")

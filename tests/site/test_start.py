@@ -1,4 +1,4 @@
-"""The start as a process: one line for what is wrong, and two servers beside each other."""
+"""Starting the server: one line per error, and two servers on one machine."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ SHOW = (
 
 
 def test_a_bad_value_ends_the_start_with_one_line(tmp_path: Path) -> None:
-    """No traceback: the person who typed it needs the name and what is allowed."""
+    """No traceback: the user needs the name and the allowed values."""
     ended = run_python("manage.py", "check", data_dir=tmp_path, PORT="eighty")
     assert ended.returncode == 1
     assert ended.stdout == ""
@@ -26,7 +26,7 @@ def test_a_bad_value_ends_the_start_with_one_line(tmp_path: Path) -> None:
 
 
 def test_a_data_directory_that_cant_be_made_is_one_line(tmp_path: Path) -> None:
-    """The database and the secret key live there."""
+    """The database and the secret key are there."""
     (tmp_path / "file").write_text("")
     ended = run_python("manage.py", "check", data_dir=tmp_path / "file" / "below")
     assert ended.returncode == 1
@@ -36,7 +36,7 @@ def test_a_data_directory_that_cant_be_made_is_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("command", [["serve"], ["key", "--name", "a", "--project", "b"]], ids=lambda words: words[0])
 def test_a_database_that_cant_be_used_is_one_line(tmp_path: Path, command: list[str]) -> None:
-    """No traceback either: the line says what is wrong and which variable it is about."""
+    """No traceback either: the line names the error and the variable."""
     url = f"sqlite:///{tmp_path}/missing/database.sqlite3"
     ended = run_python("manage.py", *command, data_dir=tmp_path, DATABASE_URL=url, RESPONSES_ENGINE="scripted")
     assert ended.returncode == 1
@@ -45,7 +45,7 @@ def test_a_database_that_cant_be_used_is_one_line(tmp_path: Path, command: list[
 
 
 def test_two_data_directories_are_two_servers(tmp_path: Path) -> None:
-    """Each has its own secret, kept with mode 0600 and over restarts, its own database, and its own cookies."""
+    """Each has its own database, cookies and secret, which has mode 0600 and survives restarts."""
     first, second = tmp_path / "first", tmp_path / "second"
     shown = run_python("-c", SHOW, data_dir=first, PORT="8001")
     assert shown.stdout == run_python("-c", SHOW, data_dir=first, PORT="8001").stdout
@@ -57,8 +57,8 @@ def test_two_data_directories_are_two_servers(tmp_path: Path) -> None:
     assert stat.S_IMODE((first / "secret.key").stat().st_mode) == 0o600
 
 
-def test_data_is_its_owner_s_alone(tmp_path: Path) -> None:
-    """Made so, whatever the shell's mask; and one that others could read is closed to them with the next start."""
+def test_data_is_readable_by_its_owner_only(tmp_path: Path) -> None:
+    """Whatever the shell's umask. If others could read it, the next start corrects the mode."""
     place = tmp_path / "data"
 
     def modes() -> dict[str, int]:
@@ -81,7 +81,7 @@ def test_data_is_its_owner_s_alone(tmp_path: Path) -> None:
 
 
 def test_processes_that_start_together_agree_on_the_secret(tmp_path: Path) -> None:
-    """The first one to write wins; no session is signed with a key that is lost."""
+    """The first to write wins; no session is signed with a lost key."""
     code = (
         "import pathlib, sys; from responses_site.data_dir import load_or_create_secret_key as load; "
         "print(load(pathlib.Path(sys.argv[1])))"
@@ -96,7 +96,7 @@ def test_processes_that_start_together_agree_on_the_secret(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("loaded", ["responses_site.asgi", "responses_site.celery"])
 def test_the_web_side_imports_no_model_library(tmp_path: Path, loaded: str) -> None:
-    """Only workers know models: a web process starts fast and stays small."""
+    """Only workers load models: a web process starts fast and stays small."""
     code = (
         f"import django; django.setup(); import {loaded}, sys; from django.urls import get_resolver; "
         "get_resolver().url_patterns; print({'mlx', 'mlx_lm', 'transformers', 'numpy'} & set(sys.modules))"
@@ -105,10 +105,10 @@ def test_the_web_side_imports_no_model_library(tmp_path: Path, loaded: str) -> N
 
 
 def test_another_secret_than_the_databases_is_refused(tmp_path: Path) -> None:
-    """Before it listens, in one line that names the way out; which is a command that works."""
+    """Before it listens, in one line with the remedy, a command that works."""
 
     def serve(**settings: Any) -> "subprocess.CompletedProcess[str]":
-        # An address that no machine has: a server that may start ends there.
+        # An address that no machine has: a server that is allowed to start fails there.
         address: dict[str, Any] = {"HOST": "192.0.2.1", "PORT": "8003"}
         return run_python("manage.py", "serve", data_dir=tmp_path, RESPONSES_ENGINE="scripted", **address, **settings)
 
@@ -116,7 +116,7 @@ def test_another_secret_than_the_databases_is_refused(tmp_path: Path) -> None:
     assert "Could not listen" in serve().stderr
     first = (tmp_path / "secret.key").read_text().strip()
     second = first[::-1]
-    # With the old one to fall back on, the new one is the database's from then on.
+    # With the old secret as fallback, the new one becomes the database's.
     assert "Could not listen" in serve(RESPONSES_SECRET_KEY=second, RESPONSES_SECRET_KEY_FALLBACKS=first).stderr
     assert "Could not listen" in serve(RESPONSES_SECRET_KEY=second).stderr
     refused = serve()

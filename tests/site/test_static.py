@@ -1,11 +1,11 @@
-"""Static files without a step to collect them."""
+"""Static files, served without collectstatic."""
 
 import httpx
 from django.core.asgi import get_asgi_application
 
 
 async def test_the_admin_has_its_styles() -> None:
-    """They are served under ASGI from where the packages keep them, and cached by the browser."""
+    """They are served under ASGI from their packages, and cached by the browser."""
     transport = httpx.ASGITransport(get_asgi_application())  # type: ignore[arg-type]  # the stubs disagree
     async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
         response = await client.get("/static/admin/css/base.css")

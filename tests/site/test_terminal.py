@@ -25,7 +25,7 @@ with own_terminal():
 
 @pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 def test_ctrl_c_under_make_ends_with_status_0(tmp_path: Path) -> None:
-    """Make itself is not interrupted, so it neither complains nor fails."""
+    """Make itself is not interrupted, so it doesn't report an error."""
     (tmp_path / "program.py").write_text(PROGRAM)
     (tmp_path / "Makefile").write_text(f"serve:\n\t@exec {sys.executable} program.py\n")
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(BASE_DIR)}

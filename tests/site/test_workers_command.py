@@ -1,4 +1,4 @@
-"""`manage.py workers`: who lives, for people and for programs."""
+"""`manage.py workers`: the live workers, for people and for programs."""
 
 import io
 import json
@@ -24,8 +24,8 @@ def workers(*arguments: str) -> str:
     return out.getvalue()
 
 
-def test_where_there_is_none_one_line_says_so() -> None:
-    """Neither a web process nor a worker that has gone silent counts."""
+def test_without_a_worker_one_line_says_so() -> None:
+    """A web process does not count, nor does a worker without recent heartbeats."""
     announce_process(Announcement(id="web", kind=Process.Kind.WEB))
     make_worker("gone")
     Process.objects.filter(pk="gone").update(heartbeat_at=Now() - timedelta(hours=1))
@@ -33,7 +33,7 @@ def test_where_there_is_none_one_line_says_so() -> None:
     assert json.loads(workers("--json")) == []
 
 
-def test_each_worker_is_a_line() -> None:
+def test_each_worker_has_a_line() -> None:
     """With its host, models and load."""
     for number, model in enumerate(MODELS):
         make_worker(f"worker_{number}", model)

@@ -1,4 +1,4 @@
-"""A worker with the scripted engine, and an ear on the bus."""
+"""A worker with the scripted engine, and a record of all published messages."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,13 +12,13 @@ from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
 
-from .rows import Heard
+from .rows import Sent
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    """Everything that is published."""
-    messages: Heard = []
+def sent() -> Iterator[Sent]:
+    """All messages that are published."""
+    messages: Sent = []
     with patch.object(bus, "publish", lambda group, message: messages.append((group, message))):
         yield messages
 
@@ -42,7 +42,7 @@ def host(settings: Any, chunks: ChunkQueue) -> Iterator[ModelHost]:
 
 @pytest.fixture
 def worker(host: ModelHost, chunks: ChunkQueue) -> Iterator[GenerationWorker]:
-    """A worker at work."""
+    """A running worker."""
     worker = GenerationWorker(host, chunks)
     worker.start()
     forget_live_workers()

@@ -1,4 +1,4 @@
-"""Rows that wait for a worker, and what their readers hear."""
+"""Waiting rows, and the messages that their readers get."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.admission.create_response import create_response, new_response_id
 from responses_api.worker.runtime.worker import GenerationWorker
 
-Heard = list[tuple[str, Message]]
-"""Everything that has been published: the group, and the message."""
+Sent = list[tuple[str, Message]]
+"""All published messages, each with its group."""
 
 
 def queue(text: str, *, background: bool = False, stream: bool = True, store: bool = True, **options: object) -> str:
-    """A waiting row; the id of its response."""
+    """Make a waiting row. Returns the id of its response."""
     kind = {"background": True} if background else {"stream": stream}
     payload = {"input": text, "store": store, **kind, **options}
     public_id = new_response_id()
@@ -31,10 +31,10 @@ def queue(text: str, *, background: bool = False, stream: bool = True, store: bo
 
 
 def wait_until(condition: Callable[[], object], *, seconds: float = 10) -> None:
-    """Wait until ``condition`` holds; fails when it does not in time."""
+    """Wait until ``condition`` holds; fail if it doesn't in time."""
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it does not happen"
+        assert time.monotonic() < deadline, "the condition does not hold in time"
         time.sleep(0.01)
 
 
@@ -43,19 +43,19 @@ def wait_until_none_is_active() -> None:
 
 
 def wait_until_ended(worker: GenerationWorker) -> None:
-    """Wait until every row has ended, and the worker holds none."""
+    """Wait until every row has ended, and the worker owns none."""
     wait_until_none_is_active()
     wait_until(lambda: not worker.table.count())
 
 
-def last(heard: Heard, public_id: str) -> Message:
-    """What the readers of a response were told last."""
-    return [message for group, message in heard if group == bus.response_group(public_id)][-1]
+def last(sent: Sent, public_id: str) -> Message:
+    """The last message to the readers of a response."""
+    return [message for group, message in sent if group == bus.response_group(public_id)][-1]
 
 
-def end(heard: Heard, public_id: str) -> str:
+def end(sent: Sent, public_id: str) -> str:
     """The type of the last event of a stream that has ended."""
-    message = last(heard, public_id)
+    message = last(sent, public_id)
     assert isinstance(message, ResponseEvents)
     assert message.last
     return message.events[-1][0]

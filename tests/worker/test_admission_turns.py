@@ -1,4 +1,4 @@
-"""Threads that admit requests: nobody has more than half of them, however much it asks for."""
+"""Admission threads: no owner gets more than half of them."""
 
 import asyncio
 import threading
@@ -9,15 +9,15 @@ from responses_api.database.threads import ADMISSION_THREADS, Turns, in_admissio
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_requests_that_take_long_keep_nobody_elses_waiting() -> None:
-    begun, release = 0, threading.Event()
+async def test_slow_requests_delay_no_other_owner() -> None:
+    started, release = 0, threading.Event()
     counting, half_is_taken = threading.Lock(), threading.Event()
 
     def slow() -> None:
-        nonlocal begun
+        nonlocal started
         with counting:
-            begun += 1
-        if begun == ADMISSION_THREADS // 2:
+            started += 1
+        if started == ADMISSION_THREADS // 2:
             half_is_taken.set()
         release.wait(30)
 
@@ -25,14 +25,14 @@ async def test_requests_that_take_long_keep_nobody_elses_waiting() -> None:
     try:
         assert await asyncio.to_thread(half_is_taken.wait, 30)
         assert await asyncio.wait_for(in_admission_thread("modest", lambda: "admitted"), 10) == "admitted"
-        assert begun == ADMISSION_THREADS // 2
+        assert started == ADMISSION_THREADS // 2
     finally:
         release.set()
     await asyncio.gather(*waiting)
-    assert begun == 4 * ADMISSION_THREADS
+    assert started == 4 * ADMISSION_THREADS
 
 
-async def test_who_leaves_while_waiting_takes_no_place_along() -> None:
+async def test_a_caller_that_leaves_while_waiting_frees_its_turn() -> None:
     turns = Turns(1)
     order: list[str] = []
     first_may_end = asyncio.Event()
@@ -50,7 +50,7 @@ async def test_who_leaves_while_waiting_takes_no_place_along() -> None:
     await asyncio.sleep(0)
     first_may_end.set()
     await first
-    woken.cancel()  # it may have been given the place already
+    woken.cancel()  # it may have its turn already
     await asyncio.wait_for(last, 10)
     await asyncio.gather(leaver, woken, return_exceptions=True)
     assert order[0] == "first"

@@ -1,4 +1,4 @@
-"""How responses end when their end goes wrong: told once, closed, and not held on to."""
+"""Ends that go wrong: published once, with all items closed, and released from memory."""
 
 import gc
 import time
@@ -24,34 +24,34 @@ from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.worker import GenerationWorker
 from tests.streaming.streams import check_grammar
 
-from .rows import Heard, queue, wait_until_ended
+from .rows import Sent, queue, wait_until_ended
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def patience(request: pytest.FixtureRequest, settings: Any) -> None:
-    """No reader here is a process that announces itself: on a slow machine it would count as gone."""
+def long_lease(request: pytest.FixtureRequest, settings: Any) -> None:
+    """A long lease: readers here announce no process, and would count as dead on a slow machine."""
     if "worker" in request.fixturenames:
         request.getfixturevalue("worker")
         settings.RESPONSES_LEASE_SECONDS = 60
 
 
-def events_of(heard: Heard, public_id: str) -> list[dict[str, Any]]:
-    """All events that the readers of a response were told."""
-    messages = [message for group, message in heard if group == bus.response_group(public_id)]
+def events_of(sent: Sent, public_id: str) -> list[dict[str, Any]]:
+    """All events published to the readers of a response."""
+    messages = [message for group, message in sent if group == bus.response_group(public_id)]
     return [orjson.loads(text) for message in messages for _, text in texts_of(message)]
 
 
 def texts_of(message: Message) -> tuple[tuple[str, str], ...]:
-    """The events that a message brings."""
+    """The events in a message."""
     assert isinstance(message, ResponseEvents | JobEvents)
     return message.events
 
 
-def error_of(heard: Heard, public_id: str) -> ApiError:
-    """What the reader of a whole object was told in its place, by one message."""
-    (message,) = [message for group, message in heard if group == bus.response_group(public_id)]
+def error_of(sent: Sent, public_id: str) -> ApiError:
+    """The error in the only message to the reader of a whole response."""
+    (message,) = [message for group, message in sent if group == bus.response_group(public_id)]
     assert isinstance(message, ResponseResult)
     assert message.error is not None
     return message.error.as_error()
@@ -59,14 +59,14 @@ def error_of(heard: Heard, public_id: str) -> ApiError:
 
 @pytest.mark.parametrize("background", [False, True])
 def test_an_answer_too_large_to_store_closes_its_items_first(
-    worker: GenerationWorker, heard: Heard, settings: Any, *, background: bool
+    worker: GenerationWorker, sent: Sent, settings: Any, *, background: bool
 ) -> None:
-    """As incomplete, with the text that was told; the object that is kept has no output."""
+    """As incomplete, with the published text; the stored response has no output."""
     settings.RESPONSES_ENTRY_MAX_BYTES = 5000
     public_id = queue("[[tokens: 1500]]", background=background)
     worker.wake(background=background)
     wait_until_ended(worker)
-    events = events_of(heard, public_id)
+    events = events_of(sent, public_id)
     if background:
         events = decoded_events(all_batches(Response.objects.get(public_id=public_id).pk))
     check_grammar(events)
@@ -81,14 +81,14 @@ def test_an_answer_too_large_to_store_closes_its_items_first(
 
 
 def test_an_event_too_large_for_a_jobs_log_closes_its_item_first(
-    worker: GenerationWorker, heard: Heard, settings: Any
+    worker: GenerationWorker, sent: Sent, settings: Any
 ) -> None:
-    """Without its text, which the log can't keep."""
+    """Without its text, which is too large for the log."""
     settings.RESPONSES_EVENTS_MAX_BYTES = 4000
     public_id = queue("[[tokens: 1500]]", background=True)
     worker.wake(background=True)
     wait_until_ended(worker)
-    done, error, failed = events_of(heard, public_id)[-3:]
+    done, error, failed = events_of(sent, public_id)[-3:]
     assert (done["type"], done["item"]["status"], done["item"]["content"]) == (
         "response.output_item.done",
         "incomplete",
@@ -98,37 +98,37 @@ def test_an_event_too_large_for_a_jobs_log_closes_its_item_first(
     assert Response.objects.get(public_id=public_id).status == "failed"
 
 
-def test_who_waits_for_the_whole_object_is_told_that_it_was_too_large(
-    worker: GenerationWorker, heard: Heard, settings: Any
+def test_the_reader_of_a_whole_response_gets_an_error_if_it_is_too_large(
+    worker: GenerationWorker, sent: Sent, settings: Any
 ) -> None:
-    """By an error that says 413, and that it need not try again."""
+    """The error is 413, with `x-should-retry: false`."""
     settings.RESPONSES_ENTRY_MAX_BYTES = 5000
     public_id = queue("[[tokens: 1500]]", stream=False)
     worker.wake()
     wait_until_ended(worker)
-    error = error_of(heard, public_id)
+    error = error_of(sent, public_id)
     assert isinstance(error, EntryTooLarge)
     assert error.headers["x-should-retry"] == "false"
 
 
-def test_what_takes_too_long_closes_its_item_and_need_not_be_tried_again(
-    worker: GenerationWorker, heard: Heard, settings: Any
+def test_an_answer_that_takes_too_long_closes_its_item_and_need_not_be_retried(
+    worker: GenerationWorker, sent: Sent, settings: Any
 ) -> None:
-    """In the stream, and for who waits for the whole object."""
+    """In a stream, and for the reader of a whole response."""
     settings.RESPONSES_FOREGROUND_TIMEOUT_SECONDS = 0.5
     streamed, whole = (queue("[[tokens: 5000]][[slow: 0.02]]", stream=stream) for stream in (True, False))
     worker.wake()
     wait_until_ended(worker)
-    closed, error, failed = events_of(heard, streamed)[-3:]
+    closed, error, failed = events_of(sent, streamed)[-3:]
     assert (closed["type"], closed["item"]["status"]) == ("response.output_item.done", "incomplete")
     assert (error["type"], failed["type"]) == ("error", "response.failed")
-    refusal = error_of(heard, whole)
+    refusal = error_of(sent, whole)
     assert (refusal.status, refusal.headers) == (500, {"x-should-retry": "false"})
 
 
 @pytest.mark.parametrize("store", [True, False])
-def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, heard: Heard, *, store: bool) -> None:
-    """It was stored, though the worker's connection broke before it knew."""
+def test_an_end_whose_confirmation_was_lost_is_published(worker: GenerationWorker, sent: Sent, *, store: bool) -> None:
+    """It was stored, but the worker's connection broke before the confirmation came."""
     tries: list[bool] = []
 
     def break_after_the_first(**arguments: Any) -> bool:
@@ -143,11 +143,11 @@ def test_an_end_whose_confirmation_was_lost_is_told(worker: GenerationWorker, he
         worker.wake()
         wait_until_ended(worker)
     assert tries == [True, False]
-    assert events_of(heard, public_id)[-1]["type"] == "response.completed"
+    assert events_of(sent, public_id)[-1]["type"] == "response.completed"
 
 
-def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard) -> None:
-    """Of a generation only the events stay, while its reader may ask for them again."""
+def test_ended_runs_are_released(worker: GenerationWorker, sent: Sent) -> None:
+    """Only the events of a generation stay, while its reader may request them again."""
     made: list[weakref.ref[Run]] = []
     table = worker.table
     add = table.add
@@ -162,14 +162,14 @@ def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard
         wait_until_ended(worker)
     assert len(made) == 8
     deadline = time.monotonic() + 10
-    # A thread may hold what it did last until it does something else.
+    # A thread may reference its last run until its next one.
     while sum(run() is not None for run in made) > 4:
-        assert time.monotonic() < deadline, "generations are held that have ended"
+        assert time.monotonic() < deadline, "ended runs are still in memory"
         gc.collect()
         time.sleep(0.05)
     assert worker.ended.memory < 8 * 50_000
     while any(public_id in worker.ended for public_id in ids):
-        assert time.monotonic() < deadline, "events are kept that nobody asks for any more"
+        assert time.monotonic() < deadline, "expired events are still in memory"
         time.sleep(0.1)
     assert worker.ended.memory == 0
 
@@ -177,24 +177,24 @@ def test_what_has_ended_is_not_held_on_to(worker: GenerationWorker, heard: Heard
 LEASE = Lease(response=1, public_id="resp_1", worker="worker_1", attempt=1)
 
 
-def test_a_reader_that_is_too_far_behind_is_told_so(heard: Heard) -> None:
-    """What it asks for is not kept any more; the latest events are."""
+def test_a_reader_that_is_too_far_behind_gets_a_message(sent: Sent) -> None:
+    """The events that it requests are dropped; the latest are kept."""
     published = PublishedEvents(LEASE, whole=False)
     events = [("response.output_text.delta", f'{{"n": {number}}}' + "x" * 100_000) for number in range(100)]
     for event in events:
         published.add([event])
     assert published.memory <= BUFFER_BYTES
-    heard.clear()
+    sent.clear()
     published.replay(0)
-    assert [message for _, message in heard] == [ReaderBehind(attempt=1)]
-    heard.clear()
+    assert [message for _, message in sent] == [ReaderBehind(attempt=1)]
+    sent.clear()
     published.replay(90)
-    assert [event for _, message in heard for event in texts_of(message)] == events[90:]
-    assert not any(isinstance(message, ResponseEvents) and message.last for _, message in heard)
-    heard.clear()
+    assert [event for _, message in sent for event in texts_of(message)] == events[90:]
+    assert not any(isinstance(message, ResponseEvents) and message.last for _, message in sent)
+    sent.clear()
     published.end([("response.completed", "{}")])
     published.replay(100)
-    assert [(message.first, message.last) for _, message in heard if isinstance(message, ResponseEvents)] == [
+    assert [(message.first, message.last) for _, message in sent if isinstance(message, ResponseEvents)] == [
         (100, True),
         (100, True),
     ]

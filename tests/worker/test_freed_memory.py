@@ -1,4 +1,4 @@
-"""Memory that large requests used goes back to the system."""
+"""Memory of large requests is returned to the system."""
 
 import sys
 
@@ -9,8 +9,8 @@ from responses_api.services.processes.freed_memory import GROWTH_BYTES, return_f
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs glibc: elsewhere return_freed_memory does nothing")
-def test_freed_memory_goes_back() -> None:
-    """Also what lies between blocks that are in use, which the allocator keeps by itself."""
+def test_freed_memory_is_returned() -> None:
+    """Even between blocks in use, which the allocator would keep."""
     return_freed_memory()
     before = freed_memory.resident_bytes()
     blocks = [bytes(10_000) for _ in range(8 * GROWTH_BYTES // 10_000)]

@@ -1,4 +1,4 @@
-"""Leases and announcements go on whatever else of a process hangs."""
+"""Leases and announcements are renewed while everything else of a process hangs."""
 
 import threading
 import time
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def hang() -> Iterator[threading.Event]:
-    """Ends whatever hangs."""
+    """Set to release everything that hangs."""
     over = threading.Event()
     yield over
     over.set()
 
 
-def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(
+def test_a_worker_keeps_its_leases_while_everything_else_hangs(
     worker: GenerationWorker, host: ModelHost, hang: threading.Event
 ) -> None:
     """The sweep, the recovery of jobs, the scan of models, the counts, a claim, and an end that is stored."""
@@ -74,7 +74,7 @@ def test_a_worker_keeps_its_leases_while_all_else_of_it_hangs(
 
 
 def test_one_process_at_a_time_has_a_chore() -> None:
-    """Until it lets go, or says nothing for too long."""
+    """Until it releases the chore, or renews it too late."""
     assert take_chore("sweep", holder="a")
     assert take_chore("sweep", holder="a")
     assert not take_chore("sweep", holder="b")
@@ -88,7 +88,7 @@ def test_one_process_at_a_time_has_a_chore() -> None:
 
 
 def test_a_sweep_that_another_process_has_taken_over_ends(hang: threading.Event) -> None:
-    """With its next step; and one that is to stop, too."""
+    """With its next step. So does one that is told to stop."""
     steps: list[str] = []
 
     def lose_it(pause: Any) -> None:

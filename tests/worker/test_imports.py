@@ -1,4 +1,4 @@
-"""Which process loads what."""
+"""Imports of web processes."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ print(sorted(heavy))
 
 
 def test_web_processes_import_no_model_library(tmp_path: Path) -> None:
-    """Everything that a web process runs, and not one module of MLX or transformers."""
+    """They load all of their code without any module of MLX or transformers."""
     done = run_python("-c", ANSWER, data_dir=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"

@@ -1,4 +1,4 @@
-"""A job's output: nothing is published that is not persisted, and another worker resumes from what is."""
+"""A job's output: events are persisted before they are published, and another worker resumes from them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -21,13 +21,13 @@ from tests.factories import MODEL
 from tests.streaming.streams import check_grammar
 from tests.turns import INFO, ApiUser
 
-from .rows import Heard, queue
+from .rows import Sent, queue
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class SyncLog:
-    """A log that is written at once."""
+    """A log that persists at once."""
 
     def __init__(self, lease: Lease) -> None:
         self.lease = lease
@@ -50,16 +50,16 @@ def job() -> str:
     return queue("hello", background=True)
 
 
-def claimed(worker: str) -> tuple[Response, Run]:
-    """The waiting job, claimed by a worker."""
+def claimed_job(worker: str) -> tuple[Response, Run]:
+    """The waiting job, claimed_job by a worker."""
     (row,) = claim_responses(worker=worker, models=[MODEL], limit=1, background=True)
     lease = Lease(response=row.pk, public_id=row.public_id, worker=worker, attempt=row.attempt)
     return row, new_run(row=row, lease=lease, log=SyncLog(lease))
 
 
-def begun(worker: str, *, digest: str = "test") -> tuple[Run, Any]:
-    """The same, with its answer begun; and what its engine is to do."""
-    row, run = claimed(worker)
+def started_job(worker: str, *, digest: str = "test") -> tuple[Run, Any]:
+    """The waiting job, claimed_job and started, and the request for its engine."""
+    row, run = claimed_job(worker)
     prepared = prepare_generation(
         row=row,
         request_id=run.request_id,
@@ -76,7 +76,7 @@ def feed(run: Run, text: str, *tokens: int, **fields: Any) -> None:
     run.feed([Chunk(request_id=run.sequence_id, text=text, tokens=tokens, **fields)])
 
 
-def free() -> None:
+def release() -> None:
     Response.objects.update(worker="", lease_until=None)
 
 
@@ -84,9 +84,9 @@ def log_of(job: str) -> list[dict[str, Any]]:
     return decoded_events(all_batches(Response.objects.get(public_id=job).pk))
 
 
-def test_a_job_is_resumed_by_another_worker(job: str, heard: Heard) -> None:
-    """Behind the tokens that are persisted; the stream is one, and what the last chunk held back comes once."""
-    run, request = begun("a")
+def test_a_job_is_resumed_by_another_worker(job: str, sent: Sent) -> None:
+    """After the persisted tokens, in one continuous stream; the text that was held back comes once."""
+    run, request = started_job("a")
     assert request.generated == ()
     feed(run, "", started=True)
     feed(run, "one ", 1)
@@ -95,7 +95,7 @@ def test_a_job_is_resumed_by_another_worker(job: str, heard: Heard) -> None:
     run.stop(StopReason.SHUTDOWN)
     run.close("cancelled")
     assert Response.objects.get().worker == ""
-    run, request = begun("b")
+    run, request = started_job("b")
     assert request.generated == (1, 2)
     feed(run, "", started=True)
     feed(run, "three", 3, finish="stop")
@@ -105,14 +105,14 @@ def test_a_job_is_resumed_by_another_worker(job: str, heard: Heard) -> None:
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
     assert (Response.objects.get().status, UsageRecord.objects.get().output_tokens) == ("completed", 3)
     assert "".join(event.get("delta", "") for event in events) == "one two three"
-    last = heard[-1][1]
+    last = sent[-1][1]
     assert isinstance(last, JobEvents)
     assert last.last
 
 
-def test_a_job_that_was_preempted_resumes_behind_its_tokens(job: str) -> None:
-    """By a sequence of another name."""
-    run, request = begun("a")
+def test_a_preempted_job_resumes_after_its_tokens(job: str) -> None:
+    """As a sequence with another id."""
+    run, request = started_job("a")
     feed(run, "one ", 1, started=True)
     run.feed([Chunk(request_id=run.sequence_id, finish="cancelled")])
     again = run.resume()
@@ -122,29 +122,29 @@ def test_a_job_that_was_preempted_resumes_behind_its_tokens(job: str) -> None:
 
 
 @pytest.mark.parametrize("has_tokens", [True, False])
-def test_another_model_does_not_go_on_with_what_was_seen(job: str, *, has_tokens: bool) -> None:
-    """Where nothing of an answer was seen, it begins anew."""
-    run, _ = begun("a")
+def test_another_model_does_not_resume_a_published_answer(job: str, *, has_tokens: bool) -> None:
+    """If nothing was published, it starts again."""
+    run, _ = started_job("a")
     if has_tokens:
         feed(run, "one ", 1, started=True)
-    free()
+    release()
     if has_tokens:
         with pytest.raises(CannotContinue):
-            begun("b", digest="another")
+            started_job("b", digest="another")
     else:
-        assert begun("b", digest="another")[1].generated == ()
+        assert started_job("b", digest="another")[1].generated == ()
 
 
 def test_a_job_whose_lease_is_lost_writes_nothing(job: str) -> None:
-    """Neither its beginning, nor its middle, nor its end."""
-    _, run = claimed("a")
-    free()
+    """Neither its start, nor its tokens, nor its end."""
+    _, run = claimed_job("a")
+    release()
     assert run.start("test") is None
     assert run.stop_reason is StopReason.LOST
-    run, _ = begun("b")
+    run, _ = started_job("b")
     before = log_of(job)
-    free()
-    begun("c")
+    release()
+    started_job("c")
     feed(run, "one ", 1, started=True)
     run.feed([Chunk(request_id=run.sequence_id, finish="stop")])
     run.close("stop")
@@ -152,8 +152,8 @@ def test_a_job_whose_lease_is_lost_writes_nothing(job: str) -> None:
     assert Response.objects.get().status == "in_progress"
 
 
-def test_an_engine_that_fails_gives_the_job_back(job: str) -> None:
-    run, _ = begun("a")
+def test_an_engine_that_fails_releases_the_job(job: str) -> None:
+    run, _ = started_job("a")
     feed(run, "one ", 1, started=True)
     feed(run, "", finish="error", error="It failed.")
     run.close("error", error="It failed.")
@@ -170,9 +170,9 @@ def test_an_engine_that_fails_gives_the_job_back(job: str) -> None:
         (Overloaded("Too much."), None, "queued"),
     ],
 )
-def test_a_job_that_is_not_run_ends_or_is_put_back(job: str, error: Any, stop: StopReason | None, status: str) -> None:
-    """What the server lacks another worker may have."""
-    _, run = claimed("a")
+def test_a_refused_job_ends_or_is_released(job: str, error: Any, stop: StopReason | None, status: str) -> None:
+    """A job that this worker has no room for may run on another."""
+    _, run = claimed_job("a")
     if stop is not None:
         run.stop(stop)
     run.refuse(error)

@@ -1,4 +1,4 @@
-"""A worker whose surroundings fail: every claimed row comes to an end, and every reader hears of it."""
+"""A worker whose surroundings fail: every claimed row ends, and every reader learns of it."""
 
 import threading
 from typing import Any
@@ -22,7 +22,7 @@ from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
 from tests.turns import ApiUser
 
-from .rows import Heard, end, last, queue, wait_until, wait_until_ended, wait_until_none_is_active
+from .rows import Sent, end, last, queue, wait_until, wait_until_ended, wait_until_none_is_active
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -31,15 +31,15 @@ REFUSE = Run.refuse
 
 
 def refuse_without_database(run: Any, error: Any) -> None:
-    """``Run.refuse`` while the database is away."""
+    """``Run.refuse`` while the database is unavailable."""
     with patch.object(type(run.lease), "rows", side_effect=OperationalError("still away")):
         REFUSE(run, error)
 
 
 def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
-    host: ModelHost, chunks: ChunkQueue, heard: Heard
+    host: ModelHost, chunks: ChunkQueue, sent: Sent
 ) -> None:
-    """Neither the one that it failed for, nor those that were claimed together with it."""
+    """Neither the request it fails for, nor those that were claimed with it."""
     broken: list[str] = []
 
     def fail_for_the_first(*, row: Response, **arguments: Any) -> Any:
@@ -59,14 +59,14 @@ def test_a_database_that_fails_while_requests_begin_leaves_none_of_them_waiting(
         wait_until_none_is_active()
     worker.stop()
     assert broken == ids[:1]
-    refusal = last(heard, ids[0])
+    refusal = last(sent, ids[0])
     assert isinstance(refusal, ResponseRefused)
     assert isinstance(refusal.error.as_error(), Overloaded)
-    assert all(end(heard, public_id) == "response.completed" for public_id in ids[1:])
+    assert all(end(sent, public_id) == "response.completed" for public_id in ids[1:])
 
 
-def test_a_claim_under_way_when_the_worker_stops_is_given_back(host: ModelHost, chunks: ChunkQueue) -> None:
-    """As if it had not been made: the job is neither begun nor lost."""
+def test_a_claim_during_the_stop_is_released(host: ModelHost, chunks: ChunkQueue) -> None:
+    """As if it had not been made: the job neither starts nor counts as lost."""
     ApiUser.make()
     job = queue("[[tokens: 3]]", background=True)
     worker = GenerationWorker(host, chunks)
@@ -88,7 +88,7 @@ def test_a_claim_under_way_when_the_worker_stops_is_given_back(host: ModelHost, 
 
 
 def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
-    worker: GenerationWorker, host: ModelHost, heard: Heard
+    worker: GenerationWorker, host: ModelHost, sent: Sent
 ) -> None:
     """Its reader gets `response.failed`."""
     (model,) = host
@@ -102,11 +102,11 @@ def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
         worker.wake()
         wait_until_none_is_active()
     worker.drain()
-    assert end(heard, public_id) == "response.failed"
+    assert end(sent, public_id) == "response.failed"
 
 
-def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: ModelHost, heard: Heard) -> None:
-    """What comes next is answered by a new one."""
+def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: ModelHost, sent: Sent) -> None:
+    """A new engine answers the next request."""
     (model,) = host
     stopped = model.engine
     stopped.close()
@@ -115,20 +115,20 @@ def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: 
     worker.wake()
     wait_until_none_is_active()
     worker.drain()
-    assert end(heard, public_id) == "response.completed"
+    assert end(sent, public_id) == "response.completed"
     assert model.engine is not stopped
 
 
-def test_a_worker_forgets_what_has_ended(worker: GenerationWorker, heard: Heard) -> None:
-    """Else it would take no more requests after some hundreds; their last events can still be asked for again."""
+def test_a_worker_forgets_ended_runs(worker: GenerationWorker, sent: Sent) -> None:
+    """Otherwise it would accept no more after some hundreds. Their last events can still be requested."""
     ids = [queue("hi"), queue("hi"), queue("[[fail: So it is.]]")]
     worker.wake()
     wait_until_ended(worker)
     wait_until(lambda: all(public_id in worker.ended for public_id in ids))
 
 
-def test_what_takes_long_to_prepare_holds_up_nothing_else(worker: GenerationWorker, heard: Heard) -> None:
-    """Neither large requests nor compactions, however many: a small one begins and ends meanwhile."""
+def test_requests_that_are_slow_to_prepare_delay_no_others(worker: GenerationWorker, sent: Sent) -> None:
+    """Large requests and compactions, however many: a small request starts and ends meanwhile."""
     resume = threading.Event()
     held: list[str] = []
 
@@ -163,6 +163,6 @@ def test_what_takes_long_to_prepare_holds_up_nothing_else(worker: GenerationWork
         finally:
             resume.set()
         wait_until_none_is_active()
-    assert end(heard, small) == "response.completed"
+    assert end(sent, small) == "response.completed"
     worker.drain()
     assert COMPACTING.size() == 0

@@ -1,4 +1,4 @@
-"""Stand-ins for what surrounds the parts of a worker: they note what they are asked."""
+"""Fakes for the surroundings of a worker's parts. They record their calls."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ MODEL = "scripted"
 
 @dataclass(eq=False)
 class FakeRun:
-    """A run as the parts of a worker know it."""
+    """A run that generates nothing."""
 
     row: int = 1
     attempt: int = 1
@@ -44,13 +44,13 @@ class FakeRun:
 
     def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
         if self.fails:
-            raise RuntimeError("a fault of ours")
+            raise RuntimeError("an unexpected error")
         self.fed += chunks
         return chunks[-1].finish
 
     @property
     def typed(self) -> Run:
-        """The same, for the type checker."""
+        """This fake, typed as the original."""
         return cast("Run", self)
 
 
@@ -86,7 +86,7 @@ class FakeEngine:
 
 @dataclass
 class FakeModel:
-    """A model whose engine runs."""
+    """A model with a running engine."""
 
     engine: FakeEngine = field(default_factory=FakeEngine)
 
@@ -111,13 +111,13 @@ class FakeHost:
 
     @property
     def host(self) -> ModelHost:
-        """The same, for the type checker."""
+        """This fake, typed as the original."""
         return cast("ModelHost", self)
 
 
 @dataclass
 class FakeScheduler:
-    """Stops runs, and has no engine."""
+    """Records runs and stops them, without an engine."""
 
     submitted: list[tuple[Any, Any]] = field(default_factory=list)
     cancelled: list[Any] = field(default_factory=list)
@@ -134,5 +134,5 @@ class FakeScheduler:
 
     @property
     def scheduler(self) -> Scheduler:
-        """The same, for the type checker."""
+        """This fake, typed as the original."""
         return cast("Scheduler", self)

@@ -1,4 +1,4 @@
-"""Counts take turns among themselves only, and end when nobody waits for them."""
+"""Counts wait for each other only, and end when nobody waits for them."""
 
 import time
 from typing import Any
@@ -12,20 +12,20 @@ from responses_api.protocol import CreateResponse
 from responses_api.worker.runtime import counting
 from responses_api.worker.runtime.counting import Counter
 from responses_api.worker.runtime.hosted_models import ModelHost
-from tests.worker.rows import Heard, wait_until
+from tests.worker.rows import Sent, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(host: ModelHost, heard: Heard) -> None:
-    """Large ones wait for each other, small ones don't; who left is counted for no longer, and too many are refused."""
-    begun: list[Any] = []
+def test_a_slow_count_delays_nothing_and_ends_when_nobody_waits(host: ModelHost, sent: Sent) -> None:
+    """Large counts wait for each other, small ones don't. Abandoned counts stop, and too many are refused."""
+    started: list[Any] = []
     counter = Counter(host)
 
     def count_slowly(*, request: CreateResponse, check: Any, **arguments: Any) -> int:
         if len(str(request.input)) < 1000:
             return 7
-        begun.append(request)
+        started.append(request)
         while True:
             check()
             time.sleep(0.01)
@@ -37,18 +37,18 @@ def test_a_count_that_takes_long_holds_up_nothing_and_ends_when_nobody_waits(hos
     with patch.object(counting, "count_prompt", count_slowly):
         for number in range(4):
             ask(f"large-{number}", "a" * 200_000)
-        wait_until(lambda: len(begun) == 2)
+        wait_until(lambda: len(started) == 2)
         ask("small", "a")
-        wait_until(lambda: heard == [("small", TokensCounted(tokens=7))])
+        wait_until(lambda: sent == [("small", TokensCounted(tokens=7))])
         for number in range(4):
             counter.forget(f"large-{number}")
         wait_until(lambda: counter.waiting == 0)
-        assert len(begun) == 2
+        assert len(started) == 2
         for number in range(5):
             ask(f"more-{number}", "a" * 8_000_000)
-        wait_until(lambda: len(heard) > 1)
-        group, refused = heard[-1]
+        wait_until(lambda: len(sent) > 1)
+        group, refused = sent[-1]
         assert group == "more-4"
         assert isinstance(refused, CountRefused)
         counter.stop()
-    assert len(heard) == 2
+    assert len(sent) == 2

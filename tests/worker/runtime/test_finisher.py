@@ -1,4 +1,4 @@
-"""What follows when a sequence has ended: one way on for each case, and a free slot in all."""
+"""The end of a sequence: its result in each case, and always a free slot."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -19,8 +19,8 @@ from .fakes import FakeScheduler
 pytestmark = pytest.mark.django_db
 
 
-class Place:
-    """A finisher and what surrounds it."""
+class Harness:
+    """A finisher with fake surroundings."""
 
     def __init__(self) -> None:
         self.removed: list[Any] = []
@@ -38,10 +38,10 @@ class Place:
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    place = Place()
-    yield place
-    place.finisher.close()
+def harness() -> Iterator[Harness]:
+    harness = Harness()
+    yield harness
+    harness.finisher.close()
 
 
 def a_run(*, stop: StopReason | None = None, compacting: bool = False) -> Mock:
@@ -52,43 +52,43 @@ def a_run(*, stop: StopReason | None = None, compacting: bool = False) -> Mock:
     return run
 
 
-def test_an_answer_that_has_ended_is_closed(place: Place) -> None:
+def test_an_ended_answer_is_closed(harness: Harness) -> None:
     run = a_run()
-    place.finish(run, "stop")
+    harness.finish(run, "stop")
     run.close.assert_called_once_with("stop", error="")
-    assert place.removed == [run]
+    assert harness.removed == [run]
 
 
-def test_an_end_that_can_not_be_stored_frees_the_slot(place: Place) -> None:
+def test_an_end_that_cannot_be_stored_frees_the_slot(harness: Harness) -> None:
     run = a_run()
-    run.close.side_effect = RuntimeError("a fault of ours")
-    place.finish(run, "stop")
-    assert place.removed == [run]
+    run.close.side_effect = RuntimeError("an unexpected error")
+    harness.finish(run, "stop")
+    assert harness.removed == [run]
 
 
-def test_a_job_that_was_preempted_is_submitted_again(place: Place) -> None:
+def test_a_preempted_job_is_submitted_again(harness: Harness) -> None:
     job = a_run()
-    place.finish(job, "cancelled", is_preempted=True)
-    assert place.scheduler.submitted == [(job, job.resume.return_value)]
+    harness.finish(job, "cancelled", is_preempted=True)
+    assert harness.scheduler.submitted == [(job, job.resume.return_value)]
     assert not job.close.called
-    assert not place.removed
+    assert not harness.removed
 
 
 @pytest.mark.parametrize(("finish", "stop"), [("stop", None), ("cancelled", StopReason.CANCELLED)])
 def test_a_job_that_ended_before_it_was_preempted_is_closed(
-    place: Place, finish: Finish, stop: StopReason | None
+    harness: Harness, finish: Finish, stop: StopReason | None
 ) -> None:
-    """By itself, or because it was to stop."""
+    """By itself, or because it was stopped."""
     job = a_run(stop=stop)
-    place.finish(job, finish, is_preempted=True)
+    harness.finish(job, finish, is_preempted=True)
     job.close.assert_called_once_with(finish, error="")
 
 
-def test_after_a_summary_comes_what_it_was_made_for(place: Place) -> None:
+def test_a_summary_is_followed_by_its_compaction(harness: Harness) -> None:
     run = a_run(compacting=True)
-    place.finish(run, "length")
-    place.preparer.compact.assert_called_once_with(run)
-    assert not place.removed
+    harness.finish(run, "length")
+    harness.preparer.compact.assert_called_once_with(run)
+    assert not harness.removed
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_after_a_summary_comes_what_it_was_made_for(place: Place) -> None:
     [("error", "So it is.", None, "So it is."), ("stop", "", StopReason.LEFT, "interrupted")],
 )
 def test_a_summary_that_failed_refuses_the_request(
-    place: Place, finish: Finish, error: str, stop: StopReason | None, message: str
+    harness: Harness, finish: Finish, error: str, stop: StopReason | None, message: str
 ) -> None:
     run = a_run(compacting=True, stop=stop)
-    place.finish(run, finish, error=error)
-    ((refused, refusal), _) = place.preparer.refuse.call_args
+    harness.finish(run, finish, error=error)
+    ((refused, refusal), _) = harness.preparer.refuse.call_args
     assert refused is run
     assert refusal.message == message

@@ -1,4 +1,4 @@
-"""Housekeeping: the runs of a worker are stopped when the database says so, until it holds none."""
+"""Housekeeping: the runs of a worker are stopped when the database says so, until it owns none."""
 
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -25,8 +25,8 @@ from .fakes import MODEL, FakeRun, FakeScheduler
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Place:
-    """A housekeeper and what surrounds it."""
+class Harness:
+    """A housekeeper with fake surroundings."""
 
     def __init__(self) -> None:
         user = ApiUser.make()
@@ -49,7 +49,7 @@ class Place:
         )
 
     def claimed(self, *, background: bool = False) -> FakeRun:
-        """A run of a row that the worker holds."""
+        """A run of a row that the worker owns."""
         queue("hello", background=background)
         (row,) = claim_responses(worker="worker_1", models=[MODEL], limit=1, background=background)
         run = FakeRun(row=row.pk, attempt=row.attempt, is_job=background)
@@ -58,26 +58,26 @@ class Place:
 
 
 @pytest.fixture
-def place(settings: Any) -> Iterator[Place]:
+def harness(settings: Any) -> Iterator[Harness]:
     settings.RESPONSES_LEASE_SECONDS, settings.RESPONSES_BACKGROUND_TIMEOUT_SECONDS = 1.0, 3600.0
-    place = Place()
+    harness = Harness()
     announce_process(Announcement(id="web_1", kind=Process.Kind.WEB))
     Process.objects.filter(pk="web_1").update(heartbeat_at=Now() + timedelta(hours=1))
-    yield place
-    place.housekeeper.stop(10)
+    yield harness
+    harness.housekeeper.stop(10)
 
 
-def test_leases_are_renewed_and_the_worker_announced(place: Place) -> None:
-    """For as long as it runs, also when it takes no more work."""
-    run = place.claimed()
-    place.housekeeper.start()
+def test_leases_are_renewed_and_the_worker_announced(harness: Harness) -> None:
+    """As long as it runs, even when it accepts no more work."""
+    run = harness.claimed()
+    harness.housekeeper.start()
     announced = Process.objects.get(pk="worker_1")
     assert (announced.slots, announced.running, announced.waiting) == (4, 1, 2)
-    place.housekeeper.stop_chores()
+    harness.housekeeper.stop_chores()
     before = Response.objects.get(pk=run.row).lease_until
     assert before is not None
-    held = Response.objects.filter(pk=run.row, lease_until__gt=before + timedelta(seconds=1))
-    wait_until(held.exists)
+    renewed = Response.objects.filter(pk=run.row, lease_until__gt=before + timedelta(seconds=1))
+    wait_until(renewed.exists)
     assert not run.is_to_stop()
 
 
@@ -109,31 +109,31 @@ def lose_reader(run: FakeRun) -> None:
         (lose_reader, False, StopReason.LEFT),
     ],
 )
-def test_a_run_is_stopped_for_what_its_row_says(
-    place: Place, change: Callable[[FakeRun], None], reason: StopReason, *, background: bool
+def test_a_run_is_stopped_for_the_reason_in_its_row(
+    harness: Harness, change: Callable[[FakeRun], None], reason: StopReason, *, background: bool
 ) -> None:
-    run, other = place.claimed(background=background), place.claimed(background=True)
+    run, other = harness.claimed(background=background), harness.claimed(background=True)
     change(run)
-    place.housekeeper.start()
+    harness.housekeeper.start()
     wait_until(run.is_to_stop)
     assert run.stop_reason is reason
     assert not other.is_to_stop()
 
 
-def test_what_may_be_left_to_others_is_done_until_the_worker_takes_no_more_work(place: Place) -> None:
-    """It looks for jobs, and for models; what has ended is forgotten to the last."""
-    place.housekeeper.start()
-    wait_until(lambda: True in place.woken and place.host.scan.called and place.ended.forget_old.called)
-    place.housekeeper.stop_chores()
-    wait_until(lambda: _settled(place))
-    forgotten = place.ended.forget_old.call_count
-    woken = len(place.woken)
-    wait_until(lambda: place.ended.forget_old.call_count > forgotten + 1)
-    assert len(place.woken) == woken
+def test_chores_are_done_until_the_worker_accepts_no_more_work(harness: Harness) -> None:
+    """It looks for jobs and models until then; ended runs are forgotten until the stop."""
+    harness.housekeeper.start()
+    wait_until(lambda: True in harness.woken and harness.host.scan.called and harness.ended.forget_old.called)
+    harness.housekeeper.stop_chores()
+    wait_until(lambda: _settled(harness))
+    forgotten = harness.ended.forget_old.call_count
+    woken = len(harness.woken)
+    wait_until(lambda: harness.ended.forget_old.call_count > forgotten + 1)
+    assert len(harness.woken) == woken
 
 
-def _settled(place: Place) -> bool:
-    """Whether no chore that was under way when the chores were stopped is still at work."""
-    before, forgotten = len(place.woken), place.ended.forget_old.call_count
-    wait_until(lambda: place.ended.forget_old.call_count > forgotten)
-    return len(place.woken) == before
+def _settled(harness: Harness) -> bool:
+    """Whether no chore from before the stop is still running."""
+    before, forgotten = len(harness.woken), harness.ended.forget_old.call_count
+    wait_until(lambda: harness.ended.forget_old.call_count > forgotten)
+    return len(harness.woken) == before

@@ -1,4 +1,4 @@
-"""What other processes ask of a worker: each message does one thing, and none ends the listener."""
+"""Messages from other processes: each has its effect, and none ends the listener."""
 
 from collections.abc import Iterator
 from typing import Any, cast
@@ -30,8 +30,8 @@ from .fakes import FakeHost, FakeRun, FakeScheduler
 COUNT = CountTokens(reply="reply", model="scripted", payload="{}", parent=None, scope="a")
 
 
-class Place:
-    """A listener and what surrounds it."""
+class Harness:
+    """A listener with fake surroundings."""
 
     def __init__(self) -> None:
         self.table = RunTable(removed=lambda run: None)
@@ -53,71 +53,71 @@ class Place:
         self.table.add(run.typed)
         return run
 
-    def tell(self, *messages: Message) -> None:
+    def publish(self, *messages: Message) -> None:
         for message in messages:
             bus.publish(bus.process_group("worker_1"), message)
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    place = Place()
-    place.listener.start()
+def harness() -> Iterator[Harness]:
+    harness = Harness()
+    harness.listener.start()
 
-    def hears() -> bool:
-        place.tell(ResendEvents(response="resp_0", first=0))
-        return bool(place.ended.find.called)
+    def is_listening() -> bool:
+        harness.publish(ResendEvents(response="resp_0", first=0))
+        return bool(harness.ended.find.called)
 
-    wait_until(hears)  # what is sent before it listens is missed
-    yield place
-    place.listener.stop(10)
+    wait_until(is_listening)  # messages from before it listens are lost
+    yield harness
+    harness.listener.stop(10)
 
 
-def test_a_run_is_stopped_for_what_it_is(place: Place) -> None:
-    """A job is cancelled, a response of the foreground has lost its reader; an unknown row is passed over."""
-    job, response = place.add(FakeRun(row=1, is_job=True)), place.add(FakeRun(row=2))
-    place.tell(CancelRow(row=0), CancelRow(row=1), CancelRow(row=2))
+def test_a_cancelled_run_is_stopped_for_its_kind(harness: Harness) -> None:
+    """A job is cancelled, a foreground response has lost its reader; an unknown row is ignored."""
+    job, response = harness.add(FakeRun(row=1, is_job=True)), harness.add(FakeRun(row=2))
+    harness.publish(CancelRow(row=0), CancelRow(row=1), CancelRow(row=2))
     wait_until(lambda: response.is_to_stop())
     assert (job.stop_reason, response.stop_reason) == (StopReason.CANCELLED, StopReason.LEFT)
 
 
-def test_events_are_published_again_while_they_run_and_after(place: Place) -> None:
-    """A job's are not: its log has them."""
+def test_events_are_published_again_while_they_run_and_after(harness: Harness) -> None:
+    """Except those of a job, which are in its log."""
     running, ended = Mock(), Mock()
-    place.add(FakeRun(row=1, published=running))
-    place.add(FakeRun(row=2, is_job=True))
-    place.ended.find.side_effect = lambda public_id: ended if public_id == "resp_3" else None
-    place.tell(*(ResendEvents(response=f"resp_{row}", first=row) for row in (1, 2, 3)))
+    harness.add(FakeRun(row=1, published=running))
+    harness.add(FakeRun(row=2, is_job=True))
+    harness.ended.find.side_effect = lambda public_id: ended if public_id == "resp_3" else None
+    harness.publish(*(ResendEvents(response=f"resp_{row}", first=row) for row in (1, 2, 3)))
     wait_until(lambda: ended.replay.called)
     running.replay.assert_called_once_with(1)
     ended.replay.assert_called_once_with(3)
 
 
-def test_counts_are_handed_to_the_counter(place: Place) -> None:
-    place.tell(COUNT, StopCounting(reply="reply"))
-    wait_until(lambda: place.counter.forget.called)
-    place.counter.ask.assert_called_once_with(COUNT)
-    place.counter.forget.assert_called_once_with("reply")
+def test_counts_are_passed_to_the_counter(harness: Harness) -> None:
+    harness.publish(COUNT, StopCounting(reply="reply"))
+    wait_until(lambda: harness.counter.forget.called)
+    harness.counter.ask.assert_called_once_with(COUNT)
+    harness.counter.forget.assert_called_once_with("reply")
 
 
-def test_owners_that_are_gone_are_forgotten(place: Place) -> None:
-    """By the engines, and by what was remembered of their thinking; others' stays."""
+def test_deleted_owners_are_forgotten(harness: Harness) -> None:
+    """By the engines and by the reasoning echo; other owners are not."""
     echo = reasoning_echo()
     items = [{"type": "message", "role": "assistant", "content": "hello"}]
     thought = echo.remember("elsewhere/m", HistoryDigest(), [_reasoning("hm"), *items])
     echo.forget("elsewhere")
-    place.tell(*(RememberThoughts(scope=f"{scope}/m", thoughts=tuple(thought)) for scope in ("key-2", "key-3")))
-    place.tell(ForgetScopes(scopes=("project-1", "key-2")))
-    wait_until(lambda: place.host.engine.forgotten == ["project-1", "key-2"])
+    harness.publish(*(RememberThoughts(scope=f"{scope}/m", thoughts=tuple(thought)) for scope in ("key-2", "key-3")))
+    harness.publish(ForgetScopes(scopes=("project-1", "key-2")))
+    wait_until(lambda: harness.host.engine.forgotten == ["project-1", "key-2"])
     assert echo.restore("key-2/m", items) == items
     assert len(echo.restore("key-3/m", items)) == 2
     echo.forget("key-3")
 
 
-def test_a_message_that_can_not_be_handled_or_is_for_others_is_passed_over(place: Place) -> None:
-    """The listener goes on."""
-    place.counter.ask.side_effect = RuntimeError("a fault of ours")
-    run = place.add(FakeRun(row=1))
-    place.tell(COUNT, TokensCounted(tokens=1), CancelRow(row=1))
+def test_a_message_that_fails_or_is_for_others_is_skipped(harness: Harness) -> None:
+    """The listener continues."""
+    harness.counter.ask.side_effect = RuntimeError("an unexpected error")
+    run = harness.add(FakeRun(row=1))
+    harness.publish(COUNT, TokensCounted(tokens=1), CancelRow(row=1))
     wait_until(run.is_to_stop)
 
 

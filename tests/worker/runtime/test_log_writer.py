@@ -1,4 +1,4 @@
-"""The event log's writer: in order, fenced, and patient with a database that is away."""
+"""The event log's writer: in order, fenced, and patient with an unavailable database."""
 
 import threading
 from collections.abc import Iterator
@@ -34,16 +34,16 @@ def lost() -> list[Lease]:
 
 @pytest.fixture
 def writer(written: list[tuple[str, int, int]], lost: list[Lease]) -> Iterator[LogWriter]:
-    found = LogWriter(
+    writer = LogWriter(
         written=lambda lease, first, events: written.append((lease.public_id, first, len(events))), lost=lost.append
     )
-    found.start()
-    yield found
-    found.stop(10)
+    writer.start()
+    yield writer
+    writer.stop(10)
 
 
 def claimed_jobs(count: int) -> list[Lease]:
-    """Background rows that a worker holds."""
+    """Background rows that a worker owns."""
     user = ApiUser.make()
     payload = {"input": "hello", "background": True}
     for _ in range(count):
@@ -63,10 +63,10 @@ def events(first: int, count: int) -> list[tuple[str, str]]:
     ]
 
 
-def test_what_is_added_is_persisted_in_order_and_published_then(
+def test_events_are_persisted_in_order_and_then_published(
     writer: LogWriter, written: list[tuple[str, int, int]]
 ) -> None:
-    """Gapless behind the first batch, which the admission wrote; the tokens beside the events."""
+    """Without a gap after the first batch, which admission wrote; with their tokens."""
     (lease,) = claimed_jobs(1)
     Response.objects.update(lost_attempts=2)
     log = job_log(lease, writer)
@@ -83,23 +83,23 @@ def test_what_is_added_is_persisted_in_order_and_published_then(
     assert not page.is_end
 
 
-def test_a_job_that_was_lost_writes_nothing_and_others_do(writer: LogWriter, lost: list[Lease]) -> None:
-    """Whoever has claimed it since is not disturbed."""
-    mine, taken = claimed_jobs(2)
+def test_a_lost_job_writes_nothing_and_others_do(writer: LogWriter, lost: list[Lease]) -> None:
+    """The worker that has claimed it since is not disturbed."""
+    own, taken = claimed_jobs(2)
     Response.objects.filter(pk=taken.response).update(attempt=taken.attempt + 1, worker="b")
-    logs = [job_log(lease, writer) for lease in (mine, taken)]
+    logs = [job_log(lease, writer) for lease in (own, taken)]
     for log in logs:
         log.add(events(2, 3), [])
     assert [log.drain() for log in logs] == [True, False]
     assert lost == [taken]
-    assert EventBatch.objects.filter(response_id=mine.response).count() == 2
+    assert EventBatch.objects.filter(response_id=own.response).count() == 2
     assert EventBatch.objects.filter(response_id=taken.response).count() == 1
 
 
-def test_a_database_that_is_away_loses_nothing(
+def test_an_unavailable_database_loses_nothing(
     writer: LogWriter, written: list[tuple[str, int, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is asked again until it is there; nothing is published before."""
+    """Writes are retried until it is back; nothing is published before."""
     (lease,) = claimed_jobs(1)
     log = job_log(lease, writer)
     monkeypatch.setattr(log_writer, "RETRY_SECONDS", 0.01)
@@ -109,7 +109,7 @@ def test_a_database_that_is_away_loses_nothing(
     def append(flushes: Any) -> Any:
         if failing.is_set():
             failed.set()
-            raise OperationalError("away")
+            raise OperationalError("unavailable")
         return append_batches(flushes)
 
     with patch.object(log_writer, "append_batches", append):
@@ -122,7 +122,7 @@ def test_a_database_that_is_away_loses_nothing(
     assert len(decoded_events(all_batches(lease.response))) == 4
 
 
-def test_one_that_can_not_be_written_does_not_hold_up_the_others(writer: LogWriter, lost: list[Lease]) -> None:
+def test_events_that_cannot_be_written_delay_no_others(writer: LogWriter, lost: list[Lease]) -> None:
     good, bad = claimed_jobs(2)
 
     def append(flushes: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Preparing: whatever goes wrong, the client is told one sentence, and the slot is free."""
+"""Preparing: whatever fails, the client gets one sentence, and the slot is free."""
 
 from typing import Any, cast
 from unittest.mock import Mock, patch
@@ -24,14 +24,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class LoadedHost(FakeHost):
-    """Its model is loaded, or can't be."""
+    """A host whose model is loaded, or can't be."""
 
     def is_running(self, name: str) -> bool:
         return True
 
 
-class Place:
-    """A preparer and what surrounds it."""
+class Harness:
+    """A preparer with fake surroundings."""
 
     def __init__(self) -> None:
         self.removed: list[Any] = []
@@ -47,7 +47,7 @@ class Place:
         self.run.interruption.return_value = ServerError("interrupted")
 
     def begin(self, result: Any) -> None:
-        """Begin a row whose preparation gives or raises ``result``."""
+        """Start a row whose preparation returns or raises ``result``."""
         outcome = {"side_effect": result} if isinstance(result, Exception) else {"return_value": result}
         with patch.object(preparing, "prepare_generation", **outcome):
             self.preparer.begin(Response(model="scripted", request="{}"), cast("Run", self.run))
@@ -55,14 +55,14 @@ class Place:
 
 
 @pytest.fixture
-def place() -> Place:
-    return Place()
+def harness() -> Harness:
+    return Harness()
 
 
-def test_what_is_small_is_submitted_before_begin_returns(place: Place) -> None:
-    place.begin(Mock())
-    assert place.scheduler.submitted == [(place.run, place.run.begin.return_value)]
-    assert not place.removed
+def test_a_small_request_is_submitted_before_begin_returns(harness: Harness) -> None:
+    harness.begin(Mock())
+    assert harness.scheduler.submitted == [(harness.run, harness.run.begin.return_value)]
+    assert not harness.removed
 
 
 @pytest.mark.parametrize(
@@ -72,33 +72,33 @@ def test_what_is_small_is_submitted_before_begin_returns(place: Place) -> None:
         (Interrupted(), ServerError),
         (CannotContinue(), ServerError),
         (ModelError("No such file: /secret"), Overloaded),
-        (OperationalError("away"), Overloaded),
-        (RuntimeError("a fault of ours"), ServerError),
+        (OperationalError("unavailable"), Overloaded),
+        (RuntimeError("an unexpected error"), ServerError),
     ],
 )
-def test_what_can_not_be_prepared_is_refused(place: Place, error: Exception, kind: type[ApiError]) -> None:
-    """By a sentence that tells nothing of this machine."""
-    place.begin(error)
-    ((refusal,), _) = place.run.refuse.call_args
+def test_a_request_that_cannot_be_prepared_is_refused(harness: Harness, error: Exception, kind: type[ApiError]) -> None:
+    """With a sentence that reveals nothing of this machine."""
+    harness.begin(error)
+    ((refusal,), _) = harness.run.refuse.call_args
     assert type(refusal) is kind
     assert "secret" not in refusal.message
-    assert place.removed == [place.run]
-    assert not place.scheduler.submitted
+    assert harness.removed == [harness.run]
+    assert not harness.scheduler.submitted
 
 
-def test_a_refusal_that_can_not_be_told_frees_the_slot(place: Place) -> None:
-    place.run.refuse.side_effect = OperationalError("away")
-    place.begin(InvalidRequest("Send less."))
-    assert place.removed == [place.run]
+def test_a_refusal_that_cannot_be_published_frees_the_slot(harness: Harness) -> None:
+    harness.run.refuse.side_effect = OperationalError("unavailable")
+    harness.begin(InvalidRequest("Send less."))
+    assert harness.removed == [harness.run]
 
 
-def test_a_request_is_heavy_by_what_it_has_to_render() -> None:
-    """Its own text, or the history that it continues."""
+def test_a_request_is_heavy_by_the_size_of_its_prompt() -> None:
+    """Of its own text, or of the history that it continues."""
     user = ApiUser.make()
     assert not is_heavy(Response(request="{}"))
     assert is_heavy(Response(request=" " * (HEAVY_BYTES + 1)))
     short, long = (Response.objects.get(public_id=user.turn("a" * size)) for size in (1, HEAVY_BYTES))
     assert not is_heavy(Response(request="{}", parent_id=short.turn_id))
     assert is_heavy(Response(request="{}", parent_id=long.turn_id))
-    with patch.object(preparing, "history_size", side_effect=OperationalError("away")):
+    with patch.object(preparing, "history_size", side_effect=OperationalError("unavailable")):
         assert is_heavy(Response(request="{}", parent_id=short.turn_id))

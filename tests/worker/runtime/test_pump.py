@@ -1,4 +1,4 @@
-"""Chunks on their way to the runs: in order, together, and one run's fault is nobody else's."""
+"""Chunks are delivered to their runs in order and in batches, and one run's error affects no other."""
 
 import threading
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def chunk(run: FakeRun, text: str = "", **fields: Any) -> Chunk:
 
 
 def test_all_chunks_that_wait_are_taken_together() -> None:
-    """In the order in which they came; after the last, None."""
+    """In their order; after the last, None."""
     chunks = ChunkQueue()
     made = [chunk(FakeRun(row=number)) for number in range(4)]
     chunks.put(made[:2])
@@ -33,8 +33,8 @@ def test_all_chunks_that_wait_are_taken_together() -> None:
     assert chunks.take() is None
 
 
-def test_an_engine_that_is_too_quick_waits() -> None:
-    """What waits for the pump is bounded."""
+def test_an_engine_that_is_too_fast_waits() -> None:
+    """The queue before the pump is bounded."""
     chunks = ChunkQueue()
     for _ in range(CHUNK_LISTS):
         chunks.put([chunk(FakeRun())])
@@ -47,8 +47,8 @@ def test_an_engine_that_is_too_quick_waits() -> None:
     assert not waiting.is_alive()
 
 
-class Ends:
-    """In the place of a finisher."""
+class FakeFinisher:
+    """A fake finisher."""
 
     def __init__(self) -> None:
         self.ends: list[tuple[Any, str, str, bool]] = []
@@ -57,14 +57,14 @@ class Ends:
         self.ends.append((run, finish, error, is_preempted))
 
 
-class Place:
-    """A pump and what surrounds it."""
+class Harness:
+    """A pump with fake surroundings."""
 
     def __init__(self) -> None:
         self.chunks = ChunkQueue()
         self.table = RunTable(removed=lambda run: None)
         self.scheduler = FakeScheduler()
-        self.finisher = Ends()
+        self.finisher = FakeFinisher()
         self.pump = Pump(
             chunks=self.chunks,
             table=self.table,
@@ -79,49 +79,49 @@ class Place:
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    place = Place()
-    yield place
-    place.pump.stop(10)
+def harness() -> Iterator[Harness]:
+    harness = Harness()
+    yield harness
+    harness.pump.stop(10)
 
 
-def test_each_run_gets_its_chunks_in_order(place: Place) -> None:
-    """And its end goes to the finisher, once, when its sequence is closed."""
-    one, two = place.open(FakeRun(row=1)), place.open(FakeRun(row=2))
-    place.chunks.put([chunk(one, "a", started=True), chunk(two, "b"), chunk(one, "c")])
-    place.chunks.put([chunk(one, "d", finish="error", error="So it is."), chunk(FakeRun(row=3), "nobody's")])
-    place.pump.start()
-    wait_until(lambda: place.finisher.ends)
+def test_each_run_gets_its_chunks_in_order(harness: Harness) -> None:
+    """Its end goes to the finisher once, when its sequence is closed."""
+    one, two = harness.open(FakeRun(row=1)), harness.open(FakeRun(row=2))
+    harness.chunks.put([chunk(one, "a", started=True), chunk(two, "b"), chunk(one, "c")])
+    harness.chunks.put([chunk(one, "d", finish="error", error="So it is."), chunk(FakeRun(row=3), "nobody's")])
+    harness.pump.start()
+    wait_until(lambda: harness.finisher.ends)
     assert [part.text for part in one.fed] == ["a", "c", "d"]
     assert [part.text for part in two.fed] == ["b"]
-    assert place.finisher.ends == [(one, "error", "So it is.", False)]
-    assert place.table.of_sequence(one.sequence_id) is None
+    assert harness.finisher.ends == [(one, "error", "So it is.", False)]
+    assert harness.table.of_sequence(one.sequence_id) is None
 
 
-def test_a_job_that_has_started_can_be_preempted(place: Place) -> None:
-    """Its end says that it was."""
-    job = place.open(FakeRun(is_job=True))
-    place.pump.start()
-    place.chunks.put([chunk(job, started=True)])
-    wait_until(lambda: place.table.preempt(job.model) == job.sequence_id)
-    place.chunks.put([chunk(job, finish="cancelled")])
-    wait_until(lambda: place.finisher.ends)
-    assert place.finisher.ends == [(job, "cancelled", "", True)]
+def test_a_job_that_has_started_can_be_preempted(harness: Harness) -> None:
+    """Its end says that it was preempted."""
+    job = harness.open(FakeRun(is_job=True))
+    harness.pump.start()
+    harness.chunks.put([chunk(job, started=True)])
+    wait_until(lambda: harness.table.preempt(job.model) == job.sequence_id)
+    harness.chunks.put([chunk(job, finish="cancelled")])
+    wait_until(lambda: harness.finisher.ends)
+    assert harness.finisher.ends == [(job, "cancelled", "", True)]
 
 
-def test_a_run_that_can_not_be_fed_is_stopped_and_others_go_on(place: Place) -> None:
-    bad, good = place.open(FakeRun(row=1, fails=True)), place.open(FakeRun(row=2))
-    place.pump.start()
-    place.chunks.put([chunk(bad, "a"), chunk(good, "b")])
-    wait_until(lambda: good.fed and place.scheduler.cancelled == [bad])
+def test_a_run_that_cannot_be_fed_is_stopped_and_others_continue(harness: Harness) -> None:
+    bad, good = harness.open(FakeRun(row=1, fails=True)), harness.open(FakeRun(row=2))
+    harness.pump.start()
+    harness.chunks.put([chunk(bad, "a"), chunk(good, "b")])
+    wait_until(lambda: good.fed and harness.scheduler.cancelled == [bad])
     assert bad.stop_reason is StopReason.ERROR
-    place.chunks.put([chunk(bad, finish="cancelled")])
-    wait_until(lambda: place.finisher.ends == [(bad, "error", "", False)])
+    harness.chunks.put([chunk(bad, finish="cancelled")])
+    wait_until(lambda: harness.finisher.ends == [(bad, "error", "", False)])
 
 
-def test_a_run_that_is_to_stop_is_cancelled_again(place: Place) -> None:
-    """It may have been stopped by itself, or when no engine knew it."""
-    run = place.open(FakeRun(stop_reason=StopReason.TOO_LARGE))
-    place.pump.start()
-    place.chunks.put([chunk(run, "a")])
-    wait_until(lambda: place.scheduler.cancelled == [run])
+def test_a_stopped_run_is_cancelled_again(harness: Harness) -> None:
+    """It may have been stopped before its engine knew it."""
+    run = harness.open(FakeRun(stop_reason=StopReason.TOO_LARGE))
+    harness.pump.start()
+    harness.chunks.put([chunk(run, "a")])
+    wait_until(lambda: harness.scheduler.cancelled == [run])

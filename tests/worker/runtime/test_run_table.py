@@ -1,4 +1,4 @@
-"""The table of runs: what a worker holds, and which job is preempted."""
+"""The table of runs: the runs of a worker, and which job is preempted."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def table(removed: list[Any]) -> RunTable:
 
 
 def add(table: RunTable, run: FakeRun, *, started: bool = True) -> FakeRun:
-    """A run whose sequence an engine has."""
+    """Add a run with a sequence in an engine."""
     table.add(run.typed)
     table.open_sequence(run.typed)
     if started:
@@ -29,8 +29,8 @@ def add(table: RunTable, run: FakeRun, *, started: bool = True) -> FakeRun:
     return run
 
 
-def test_a_run_is_found_by_its_row_its_response_and_its_sequence(table: RunTable, removed: list[Any]) -> None:
-    """Until it is removed, which is told once it has been."""
+def test_a_run_is_found_by_row_response_and_sequence(table: RunTable, removed: list[Any]) -> None:
+    """Until it is removed, which is reported afterwards."""
     run, other = add(table, FakeRun(row=1)), add(table, FakeRun(row=2, model="other"))
     assert table.of_row(1) is table.of_response("resp_1") is table.of_sequence("resp_1.1") is run.typed
     assert (table.count(), table.count("other"), table.count("third")) == (2, 1, 0)
@@ -41,7 +41,7 @@ def test_a_run_is_found_by_its_row_its_response_and_its_sequence(table: RunTable
 
 
 def test_a_run_replaces_the_earlier_attempt_on_its_row(table: RunTable) -> None:
-    """The end of the earlier one leaves the later one where it is."""
+    """The end of the earlier one does not remove the later one."""
     earlier, later = FakeRun(row=1, attempt=1), FakeRun(row=1, attempt=2)
     assert table.add(earlier.typed) is None
     assert table.add(later.typed) is earlier.typed
@@ -50,7 +50,7 @@ def test_a_run_replaces_the_earlier_attempt_on_its_row(table: RunTable) -> None:
 
 
 def test_the_job_that_got_its_slot_last_is_preempted(table: RunTable) -> None:
-    """Each once; none that waits in the engine, is compacting, is to stop, or belongs to another model."""
+    """Each once; none that waits in the engine, is compacting, is stopping, or belongs to another model."""
     first, second = (add(table, FakeRun(row=row, is_job=True)) for row in (1, 2))
     add(table, FakeRun(row=3))
     add(table, FakeRun(row=4, is_job=True), started=False)
@@ -61,7 +61,7 @@ def test_the_job_that_got_its_slot_last_is_preempted(table: RunTable) -> None:
 
 
 def test_a_sequence_that_ends_says_whether_it_was_preempted(table: RunTable) -> None:
-    """Afterwards it is not known any more, and its run is."""
+    """Afterwards the sequence is unknown; its run is not."""
     job, other = (add(table, FakeRun(row=row, is_job=True)) for row in (1, 2))
     table.preempt("scripted")
     assert table.close_sequence(other.sequence_id)
