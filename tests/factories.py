@@ -54,7 +54,7 @@ def answer(row: Response, text: str, *, status: str = "completed") -> Response:
     request = parse_create(orjson.loads(row.request))
     part = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
     message = {"id": new_id("msg_"), "type": "message", "role": "assistant", "status": status, "content": [part]}
-    body = {**row.body_dict(), "status": status, "output": [message]}
+    body: Any = {**row.body_dict(), "status": status, "output": [message]}
     ending = Ending(
         response=body,
         input_items=sent_items(request, response_id=row.public_id, used=()),

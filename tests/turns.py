@@ -119,8 +119,9 @@ class RunningTurn:
             "id": new_id("msg_"), "type": "message", "status": "completed", "role": "assistant",
             "content": [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}],
         }  # fmt: skip
+        response: Any = {**self.prepared.body, "status": status, "output": [output]}
         ending = Ending(
-            response={**self.prepared.body, "status": status, "output": [output]},
+            response=response,
             input_items=self.prepared.input_items,
             input_tokens=self.prepared.prompt_tokens,
             output_tokens=1,

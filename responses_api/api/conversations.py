@@ -1,12 +1,11 @@
 """The Conversations API. Views translate; services and selectors decide."""
 
 from collections.abc import Collection
-from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from responses_api.protocol import item_list, parse_list_query, refuse_query
+from responses_api.protocol import item_list, objects, parse_list_query, refuse_query
 from responses_api.protocol.objects.conversation import deleted_conversation
 from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
@@ -61,7 +60,7 @@ class ConversationView(Endpoint):
 class ItemsEndpoint(Endpoint):
     """An endpoint whose answers contain items."""
 
-    def shown(self, items: list[dict[str, Any]], *, include: Collection[str]) -> list[dict[str, Any]]:
+    def shown(self, items: list[objects.Item], *, include: Collection[str]) -> list[objects.Item]:
         """The items with what the caller's ``include`` asks for."""
         return shown_items(items, include=include, owner=self.caller.scope)
 

@@ -1,8 +1,5 @@
 """``/responses`` and the addresses below it. Views translate; services and selectors decide."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from asgiref.sync import async_to_sync
 from django.db import connection
 from rest_framework.request import Request
@@ -10,7 +7,7 @@ from rest_framework.response import Response
 
 from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread
-from responses_api.protocol import deleted_response, parse_list_query, parse_retrieve_query, refuse_query
+from responses_api.protocol import deleted_response, objects, parse_list_query, parse_retrieve_query, refuse_query
 from responses_api.protocol.objects.usage import input_tokens
 from responses_api.readers.answer_create import Create, create_job, running_response
 from responses_api.readers.request_body import RequestBody
@@ -31,7 +28,9 @@ from .endpoint import Endpoint
 
 
 @async_to_sync
-async def whole_response(create: Create, *, caller: Caller, body: RequestBody) -> Mapping[str, Any]:
+async def whole_response(
+    create: Create, *, caller: Caller, body: RequestBody
+) -> objects.Response | objects.CompactedHistory:
     """Run a request to its end. When the client leaves, this is cancelled, and so is the job."""
     async with running_response(create, caller=caller, body=body) as follower:
         return await follower.result()

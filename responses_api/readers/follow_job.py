@@ -15,9 +15,17 @@ from responses_api.bus.listen import listen
 from responses_api.bus.messages import JobEvents
 from responses_api.caller import Caller
 from responses_api.database.threads import in_admission_thread, in_database_thread, in_reading_thread
-from responses_api.errors import AuthenticationFailed, CursorExpired, InvalidValue, RateLimited, StreamNotAvailable
+from responses_api.errors import (
+    ApiError,
+    AuthenticationFailed,
+    CursorExpired,
+    InvalidValue,
+    RateLimited,
+    StreamNotAvailable,
+)
 from responses_api.models import Response
 from responses_api.protocol import objects
+from responses_api.protocol.objects.events import error_event
 from responses_api.selectors.jobs import JobState
 from responses_api.selectors.responses import ended_response, get_response
 from responses_api.services.admission.create_response import new_response_id
@@ -101,8 +109,7 @@ class JobReader:
                 async for events in batches:
                     yield events
         except KeyEnded:
-            detail = {"code": AuthenticationFailed.code, "message": KEY_ENDED, "param": None}
-            yield [encode_event({"type": "error", "sequence_number": self._next, **detail})]
+            yield [self._error(AuthenticationFailed, KEY_ENDED)]
 
     async def _batches(self, keepalive: float) -> AsyncGenerator[list[EncodedEvent], None]:
         self._keepalive = keepalive
@@ -137,8 +144,7 @@ class JobReader:
                 await asyncio.sleep(RETRY_SECONDS)
                 continue
             if page.is_behind:
-                detail = {"code": CursorExpired.code, "message": BEHIND, "param": None}
-                yield [encode_event({"type": "error", "sequence_number": self._next, **detail})], True
+                yield [self._error(CursorExpired, BEHIND)], True
                 return
             if page.is_gone:
                 stored = await in_reading_thread(ended_response, self.public_id)
@@ -149,6 +155,10 @@ class JobReader:
                 yield page.events, page.is_end
             if not page.events:
                 return
+
+    def _error(self, kind: type[ApiError], message: str) -> EncodedEvent:
+        """The last event of a stream that ends before the job has."""
+        return encode_event(error_event(kind.code, message, sequence_number=self._next))
 
     def _end_without_log(self, stored: objects.Response | None) -> list[EncodedEvent]:
         """The last events when the log was removed while it was read: the job's end, or that it was deleted."""

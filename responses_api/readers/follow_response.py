@@ -1,8 +1,8 @@
 """Follows a running foreground response, for streams and for requests that wait for the whole object."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import orjson
 import structlog
@@ -12,9 +12,12 @@ from responses_api.bus.listen import listen
 from responses_api.bus.messages import ReaderBehind, ResendEvents, ResponseEvents, ResponseRefused, ResponseResult
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, AuthenticationFailed, ServerError
+from responses_api.protocol import objects
+from responses_api.protocol.objects.events import ResponseEvent
 from responses_api.selectors.jobs import JobState
 from responses_api.selectors.responses import ended_response
 from responses_api.streaming import EncodedEvent, SeenStream, encode_event
+from responses_api.streaming.events import CompactionFailed, HistoryCompacted
 
 from .web_process import web_process
 
@@ -108,8 +111,8 @@ class Follower:
             if batch.last:
                 return
 
-    async def result(self) -> Mapping[str, Any]:
-        """Wait for the end; the final response object. Raises :class:`ServerError` when the generation failed."""
+    async def result(self) -> objects.Response | objects.CompactedHistory:
+        """Wait for the end; the final object. Raises :class:`ServerError` when the generation failed."""
         while True:
             try:
                 batch = await self._receive(None)
@@ -125,11 +128,13 @@ class Follower:
                 continue
             if batch.error is not None:
                 raise batch.error
-            kind, event = batch.events[-1]
-            response: dict[str, Any] = orjson.loads(event)["response"]
-            if kind == "response.failed":
-                raise ServerError(response["error"]["message"])
-            return response
+            _, text = batch.events[-1]
+            event: ResponseEvent | HistoryCompacted | CompactionFailed = orjson.loads(text)
+            if event["type"] == "response.failed":
+                error = event["response"]["error"]
+                assert error is not None
+                raise ServerError(error["message"])
+            return event["response"]
 
     async def _receive(self, timeout: float | None) -> _Batch | None:
         """The next batch in order; ``None`` after ``timeout`` seconds of silence."""

@@ -1,7 +1,6 @@
 """Conversations and their items, restricted to what the caller may see."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -80,13 +79,13 @@ def list_conversation_items(
     return item_page(places, query=query, take=take)
 
 
-def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str) -> dict[str, Any]:
+def get_conversation_item(*, caller: Caller, conversation_id: str, item_id: str) -> objects.Item:
     """One item of a conversation."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
     place = find_place(row.turn_id, item_id)
     if place is None:
         raise item_not_found(item_id)
-    payload: dict[str, Any] = orjson.loads(place[1])
+    payload: objects.Item = orjson.loads(place[1])
     return payload
 
 

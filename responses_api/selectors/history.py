@@ -1,11 +1,11 @@
 """Histories: a turn and its ancestors, read by one recursive query of any length."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from django.db import connection
 
 from responses_api.models import Item
+from responses_api.protocol import objects
 from responses_api.protocol.json.reader import read_stored
 
 from .batches import batches
@@ -33,7 +33,7 @@ def history_size(turn_id: int | None) -> int:
         return 0 if row is None else int(row[0])
 
 
-def history_items(turn_id: int | None) -> list[dict[str, Any]]:
+def history_items(turn_id: int | None) -> list[objects.Item]:
     """All items of a turn's history, oldest first, the turn's own included."""
     return [read_stored(payload) for payload in history_payloads(turn_id)]
 
@@ -77,13 +77,13 @@ def used_ids(turn_id: int | None, wire_ids: Sequence[str]) -> set[str]:
     return used
 
 
-def items_by_key(keys: list[int]) -> list[dict[str, Any]]:
+def items_by_key(keys: list[int]) -> list[objects.Item]:
     """The items with these primary keys, in this order."""
     items = Item.objects.in_bulk(keys)
     return [items[key].wire() for key in keys]
 
 
-def output_items(turn_id: int | None) -> list[dict[str, Any]]:
+def output_items(turn_id: int | None) -> list[objects.OutputItem]:
     """The items that a turn's request generated, in order."""
     if turn_id is None:
         return []

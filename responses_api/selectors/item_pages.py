@@ -5,13 +5,12 @@ A page that would be too large ends early with ``has_more``; it has at least one
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from django.db import connection
 
 from responses_api.errors import InvalidValue
 from responses_api.protocol import ListQuery, item_list
-from responses_api.protocol.objects import ItemList
+from responses_api.protocol.objects import Item, ItemList
 
 from .history import ANCESTRY, items_by_key
 
@@ -46,7 +45,7 @@ class Place:
 
     size: int
     key: int = 0
-    item: dict[str, Any] | None = None
+    item: Item | None = None
 
 
 def history_places(

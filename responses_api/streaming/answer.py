@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from inference.calls import Parser
 from inference.types import Chunk
-from responses_api.protocol.objects import ResponseError, Usage
+from responses_api.protocol.objects import Response, ResponseError, Usage
 from responses_api.streaming.answer_writer import AnswerWriter
 from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.compaction import CompactionBuilder
-from responses_api.streaming.events import Event, Outcome
+from responses_api.streaming.events import EndedCompaction, Event, Outcome
 from responses_api.streaming.token_counts import TokenCounts
 
 
@@ -36,16 +35,16 @@ class Answer:
         self.has_started = False
         """Whether an engine has started on it."""
 
-    def open(self) -> list[Event]:
+    def open(self) -> Sequence[Event]:
         """The events before anything is generated."""
         return self._builder.start()
 
-    def add_compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None) -> list[Event]:
+    def add_compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None) -> Sequence[Event]:
         """The item of a compacted history, see :meth:`ResponseBuilder.compaction`."""
         assert isinstance(self._builder, ResponseBuilder)
         return self._builder.compaction(encrypted_content, tokens=tokens)
 
-    def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
+    def feed(self, chunks: Sequence[Chunk]) -> Sequence[Event]:
         """The events of the next chunks."""
         self.has_started = self.has_started or any(chunk.started for chunk in chunks)
         self.counts.count(chunks)
@@ -53,20 +52,20 @@ class Answer:
             self.tokens += chunk.tokens
         return self._writer.feed(chunks) if self._writer is not None else []
 
-    def flush(self) -> list[Event]:
+    def flush(self) -> Sequence[Event]:
         """The events of text that was held back, when the engine has ended."""
         return self._writer.flush() if self._writer is not None else []
 
-    def end(self, outcome: Outcome, *, message: str, usage: Usage, completed_at: int) -> list[Event]:
+    def end(self, outcome: Outcome, *, message: str, usage: Usage, completed_at: int) -> Sequence[Event]:
         """The last events; ``message`` says why, if the response failed."""
         error: ResponseError = {"code": "server_error", "message": message}
         return self._builder.finish(outcome, error=error, usage=usage, completed_at=completed_at)
 
-    def fail_instead(self, message: str, *, usage: Usage | None) -> list[Event]:
+    def fail_instead(self, message: str, *, usage: Usage | None) -> Sequence[Event]:
         """Replace the events of `end` by a failure whose object has no output."""
         return self._builder.fail_instead({"code": "server_error", "message": message}, usage=usage)
 
-    def snapshot(self) -> Mapping[str, Any]:
+    def snapshot(self) -> Response | EndedCompaction:
         """The object as it would be stored now; after the end, the final one."""
         return self._builder.snapshot()
 

@@ -15,8 +15,8 @@ from inference.calls import (
     Text,
 )
 from inference.types import Chunk
+from responses_api.protocol.objects import StreamEvent
 from responses_api.streaming.builder import ResponseBuilder
-from responses_api.streaming.events import Event
 from responses_api.streaming.logprobs import LogprobAligner
 
 
@@ -32,9 +32,9 @@ class AnswerWriter:
         self.is_cut_in_call = False
         """Whether a call was opened but not completed."""
 
-    def feed(self, chunks: Sequence[Chunk]) -> list[Event]:
+    def feed(self, chunks: Sequence[Chunk]) -> list[StreamEvent]:
         """The events of the next chunks."""
-        events: list[Event] = []
+        events: list[StreamEvent] = []
         for chunk in chunks:
             if self._aligner is not None:
                 self._aligner.add(chunk.logprobs)
@@ -45,17 +45,17 @@ class AnswerWriter:
             events += self._write(pieces)
         return events
 
-    def flush(self) -> list[Event]:
+    def flush(self) -> list[StreamEvent]:
         """The events of text that was held back, at the end of the answer."""
         return self._write(self._parser.flush())
 
-    def _write(self, pieces: list[Piece]) -> list[Event]:
-        events: list[Event] = []
+    def _write(self, pieces: list[Piece]) -> list[StreamEvent]:
+        events: list[StreamEvent] = []
         for piece in pieces:
             events += self._events(piece)
         return events
 
-    def _events(self, piece: Piece) -> list[Event]:
+    def _events(self, piece: Piece) -> list[StreamEvent]:
         builder = self._builder
         match piece:
             case Text(text, phase, spans):

@@ -17,21 +17,27 @@ stream with exactly one terminal event. Guarantees:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from responses_api.ids import Prefix
-from responses_api.protocol.objects.items import GeneratedCompaction, Logprob, Phase
-from responses_api.protocol.objects.response import Response, ResponseError
-from responses_api.protocol.objects.usage import Usage
-from responses_api.streaming.events import Event, IncompleteReason, ItemEnd, OpenItem, Outcome
+from responses_api.protocol.objects import OutputItem, Response, ResponseError, StreamEvent, Usage
+from responses_api.protocol.objects.events import ResponseEvent, ResponseEventType
+from responses_api.protocol.objects.items import CompactionObject, Logprob, Phase
+from responses_api.streaming.events import (
+    TERMINAL,
+    IncompleteReason,
+    ItemEnd,
+    OpenItem,
+    Outcome,
+    cancellation_event,
+    failure_event,
+)
 from responses_api.streaming.items.item_events import ItemEvents
 from responses_api.streaming.items.message import MessageItem
 from responses_api.streaming.items.reasoning import ReasoningItem
-from responses_api.streaming.items.tool_call import CUSTOM, FUNCTION, ToolCallItem
+from responses_api.streaming.items.tool_call import CustomToolCallItem, FunctionCallItem, ToolCallItem
 from responses_api.streaming.json_copy import json_copy
 
-CANCELLED: Mapping[str, str] = {"code": "response_cancelled", "message": "The response was cancelled."}
 ANSWERS = ("message", "function_call", "custom_tool_call")
 """The types of items that are an answer, complete or cut off."""
 
@@ -51,7 +57,7 @@ class ResponseBuilder:
         queued: bool = False,
         answers: bool = True,
         seal: Callable[[str], str] | None = None,
-        output: Sequence[dict[str, Any]] = (),
+        output: Sequence[OutputItem] = (),
     ) -> None:
         copy: Response = json_copy(base)
         self._response: Response = {**copy, "status": "queued" if queued else "in_progress", "output": []}
@@ -59,55 +65,64 @@ class ResponseBuilder:
         self._answers = answers
         self._seal = seal
         self._next_number = 0
-        self._output: list[dict[str, Any]] = json_copy(list(output))
+        self._output: list[OutputItem] = json_copy(list(output))
         self._open_item: OpenItem | None = None
         self._early_logprobs: list[Logprob] = []
         self._ended = False
         self._before_end: tuple[int, Response, OpenItem | None] = (0, self._response, None)
 
-    def start(self) -> list[Event]:
+    def start(self) -> list[StreamEvent]:
         """The events up to `response.in_progress`."""
         return [*self.wait(), *self.begin()]
 
-    def wait(self) -> list[Event]:
+    def wait(self) -> list[StreamEvent]:
         """The events before `response.in_progress`: a job may end in the queue."""
         if self._next_number:
             raise RuntimeError("The stream has started already.")
-        events = [self._lifecycle("response.created")]
-        return [*events, self._lifecycle("response.queued")] if self._queued else events
+        created = self._lifecycle("response.created")
+        return [created, self._lifecycle("response.queued")] if self._queued else [created]
 
-    def begin(self) -> list[Event]:
+    def begin(self) -> list[StreamEvent]:
         """`response.in_progress`, after `wait`."""
         self._response["status"] = "in_progress"
         return [self._lifecycle("response.in_progress")]
 
-    def compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None = None) -> list[Event]:
+    def compaction(self, encrypted_content: str, *, tokens: tuple[int, int] | None = None) -> list[StreamEvent]:
         """The item of a compacted history. With `tokens`, before and after, two events of our own announce it."""
         self._check_running()
         events = self._close_item(cut=False) + (self._announcement(*tokens) if tokens is not None else [])
-        place = self._item_events("cmp_")
-        item: GeneratedCompaction = {
-            "id": place.item_id,
+        item_events = self._item_events("cmp_")
+        item: CompactionObject = {
+            "id": item_events.item_id,
             "type": "compaction",
             "encrypted_content": encrypted_content,
         }
         self._output.append({**item})
         return [
             *events,
-            place.added({**item, "encrypted_content": ""}),
-            place.event("response.compaction.compacting"),
-            place.done(item.copy()),
+            item_events.added({**item, "encrypted_content": ""}),
+            {"type": "response.compaction.compacting", **item_events.place()},
+            item_events.done(item.copy()),
         ]
 
-    def _announcement(self, before: int, after: int) -> list[Event]:
-        response_id = self._response["id"]
-        counts = {"input_tokens_before": before, "input_tokens_after": after}
+    def _announcement(self, before: int, after: int) -> list[StreamEvent]:
         return [
-            self._event("mlx.compaction.started", response_id=response_id, input_tokens=before),
-            self._event("mlx.compaction.completed", response_id=response_id, **counts),
+            {
+                "type": "mlx.compaction.started",
+                "sequence_number": self._number(),
+                "response_id": self._response["id"],
+                "input_tokens": before,
+            },
+            {
+                "type": "mlx.compaction.completed",
+                "sequence_number": self._number(),
+                "response_id": self._response["id"],
+                "input_tokens_before": before,
+                "input_tokens_after": after,
+            },
         ]
 
-    def text(self, delta: str, *, phase: Phase | None = None, logprobs: Sequence[Logprob] = ()) -> list[Event]:
+    def text(self, delta: str, *, phase: Phase | None = None, logprobs: Sequence[Logprob] = ()) -> list[StreamEvent]:
         """Text of a message. After another item, or with another phase, a new message opens.
 
         `logprobs` of empty text are added to the text that follows; if something else follows, they are dropped.
@@ -121,10 +136,10 @@ class ResponseBuilder:
         if isinstance(self._open_item, MessageItem) and self._open_item.phase == phase:
             return [self._open_item.text(delta, entries)]
         events = self._close_item(cut=False)
-        message = MessageItem(self._item_events("msg_", in_part=True), phase=phase)
+        message = MessageItem(self._item_events("msg_"), phase=phase)
         return [*events, *self._open(message), message.text(delta, entries)]
 
-    def reasoning(self, delta: str) -> list[Event]:
+    def reasoning(self, delta: str) -> list[StreamEvent]:
         """Text of the model's reasoning. After another item, a new reasoning item opens."""
         self._check_running()
         if not delta:
@@ -133,23 +148,22 @@ class ResponseBuilder:
         if isinstance(self._open_item, ReasoningItem):
             return [self._open_item.text(delta)]
         events = self._close_item(cut=False)
-        item = ReasoningItem(self._item_events("rs_", in_part=True), seal=self._seal)
+        item = ReasoningItem(self._item_events("rs_"), seal=self._seal)
         return [*events, *self._open(item), item.text(delta)]
 
-    def open_call(self, name: str, *, namespace: str | None = None, custom: bool = False) -> list[Event]:
+    def open_call(self, name: str, *, namespace: str | None = None, custom: bool = False) -> list[StreamEvent]:
         """Begin the call of a function, or of a custom tool."""
         self._check_running()
         events = self._close_item(cut=False)
-        kind = CUSTOM if custom else FUNCTION
-        call = ToolCallItem(self._item_events(kind.prefix), kind=kind, name=name, namespace=namespace)
-        return events + self._open(call)
+        kind = CustomToolCallItem if custom else FunctionCallItem
+        return events + self._open(kind(self._item_events(kind.prefix), name=name, namespace=namespace))
 
-    def call_text(self, delta: str) -> list[Event]:
+    def call_text(self, delta: str) -> list[StreamEvent]:
         """Text of the open call's arguments or input."""
         call = self._open_call()
         return [call.text(delta)] if delta else []
 
-    def close_call(self, *, complete: bool = True) -> list[Event]:
+    def close_call(self, *, complete: bool = True) -> list[StreamEvent]:
         """End the open call. One that isn't complete was cut, and nobody can run it."""
         self._open_call()
         return self._close_item(cut=not complete)
@@ -162,7 +176,7 @@ class ResponseBuilder:
         completed_at: int | None = None,
         reason: IncompleteReason = "max_output_tokens",
         error: ResponseError | None = None,
-    ) -> list[Event]:
+    ) -> list[StreamEvent]:
         """Close the open item and end the stream.
 
         `completed_at` (whole seconds) is used for a completed response, `reason` for an incomplete one; `error` is
@@ -175,12 +189,12 @@ class ResponseBuilder:
         self._before_end = (self._next_number, self._response.copy(), self._open_item)
         events = self._close_item(cut=outcome != "completed" or isinstance(self._open_item, ToolCallItem))
         if outcome == "completed" and self._answers and not any(item["type"] in ANSWERS for item in self._output):
-            events += self._open(MessageItem(self._item_events("msg_", in_part=True))) + self._close_item(cut=False)
+            events += self._open(MessageItem(self._item_events("msg_"))) + self._close_item(cut=False)
         self._response |= {"status": outcome, "usage": json_copy(usage)}
         self._ended = True
         return events + self._ending(outcome, completed_at=completed_at, reason=reason, error=error)
 
-    def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[Event]:
+    def fail_instead(self, error: ResponseError, *, usage: Usage | None = None) -> list[StreamEvent]:
         """Replace the events of `finish`, which couldn't be stored and are not published.
 
         An item that was open ends as cut. The output is empty, since none of it is stored.
@@ -203,19 +217,19 @@ class ResponseBuilder:
 
     def _ending(
         self, outcome: Outcome, *, completed_at: int | None, reason: IncompleteReason, error: ResponseError | None
-    ) -> list[Event]:
+    ) -> list[StreamEvent]:
         if outcome == "cancelled":
-            return [self._event("error", **CANCELLED, param=None)]
+            return [cancellation_event(self._number())]
         if error is not None and outcome == "failed":
             self._response["error"] = error
-            return [self._event("error", **error, param=None), self._lifecycle("response.failed")]
+            return [failure_event(error, self._number()), self._lifecycle("response.failed")]
         if outcome == "incomplete":
             self._response["incomplete_details"] = {"reason": reason}
         else:
             self._response["completed_at"] = completed_at
-        return [self._lifecycle(f"response.{outcome}")]
+        return [self._lifecycle(TERMINAL[outcome])]
 
-    def _open(self, item: OpenItem) -> list[Event]:
+    def _open(self, item: OpenItem) -> list[StreamEvent]:
         self._open_item = item
         return item.open()
 
@@ -225,28 +239,30 @@ class ResponseBuilder:
             raise RuntimeError("No call is open.")
         return self._open_item
 
-    def _close_item(self, *, cut: bool) -> list[Event]:
+    def _close_item(self, *, cut: bool) -> list[StreamEvent]:
         item, self._open_item = self._open_item, None
         self._early_logprobs = []
         if item is None:
             return []
         end: ItemEnd = "incomplete" if cut else "completed"
         events = item.close(end)
-        self._output.append(json_copy(events[-1]["item"]))
+        done = events[-1]
+        assert done["type"] == "response.output_item.done"
+        self._output.append(json_copy(done["item"]))
         return events
 
-    def _item_events(self, prefix: Prefix, *, in_part: bool = False) -> ItemEvents:
+    def _item_events(self, prefix: Prefix) -> ItemEvents:
         """The events of the next item; the open one has been closed."""
         response_id, index = self._response["id"], len(self._output)
-        return ItemEvents(self._event, prefix=prefix, response_id=response_id, output_index=index, in_part=in_part)
+        return ItemEvents(self._number, prefix=prefix, response_id=response_id, output_index=index)
 
     def _check_running(self) -> None:
         if not self._next_number or self._ended:
             raise RuntimeError("The stream has not started, or has ended.")
 
-    def _lifecycle(self, type: str) -> Event:
-        return self._event(type, response=self.snapshot())
+    def _lifecycle(self, type: ResponseEventType) -> ResponseEvent:
+        return {"type": type, "sequence_number": self._number(), "response": self.snapshot()}
 
-    def _event(self, type: str, /, **fields: Any) -> Event:
+    def _number(self) -> int:
         number, self._next_number = self._next_number, self._next_number + 1
-        return {"type": type, "sequence_number": number, **fields}
+        return number

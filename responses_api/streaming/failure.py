@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import orjson
 
-from responses_api.protocol.objects import Response, ResponseError
-from responses_api.streaming.builder import CANCELLED, ResponseBuilder
-from responses_api.streaming.events import EncodedEvent, Event
+from responses_api.protocol.objects import OutputItem, Response, ResponseError, StreamEvent
+from responses_api.protocol.objects.events import Delta
+from responses_api.streaming.builder import ResponseBuilder
+from responses_api.streaming.events import TERMINAL, EncodedEvent, cancellation_event, failure_event, renumbered
 from responses_api.streaming.replay import replay
 
 DELTAS = (
@@ -23,15 +24,17 @@ JOINED_BYTES = 1 << 18
 """Bytes of deltas that are joined at once, which takes a few milliseconds."""
 
 
-def joined(deltas: Sequence[Event]) -> Event:
+def joined(deltas: Sequence[Delta]) -> Delta:
     """One delta with the text of these deltas of one item."""
-    whole = {**deltas[0], "delta": "".join(event["delta"] for event in deltas)}
-    if "logprobs" in whole:
-        whole["logprobs"] = [entry for event in deltas for entry in event["logprobs"]]
+    whole = deltas[0].copy()
+    whole["delta"] = "".join(event["delta"] for event in deltas)
+    if whole["type"] == "response.output_text.delta":
+        of_text = (event for event in deltas if event["type"] == "response.output_text.delta")
+        whole["logprobs"] = [entry for event in of_text for entry in event["logprobs"]]
     return whole
 
 
-def failure_events(created: Response, *, sequence_number: int, message: str) -> list[Event]:
+def failure_events(created: Response, *, sequence_number: int, message: str) -> list[StreamEvent]:
     """The `error` event and `response.failed`, for the response object of `response.created`.
 
     `sequence_number` is the first one that the reader has not received. The output is empty, since none of it is
@@ -40,23 +43,24 @@ def failure_events(created: Response, *, sequence_number: int, message: str) -> 
     error: ResponseError = {"code": "server_error", "message": message}
     failed: Response = {**created, "status": "failed", "error": error}
     return [
-        {"type": "error", "sequence_number": sequence_number, **error, "param": None},
+        failure_event(error, sequence_number),
         {"type": "response.failed", "sequence_number": sequence_number + 1, "response": failed},
     ]
 
 
-def terminal_events(response: Response, *, sequence_number: int) -> list[Event]:
+def terminal_events(response: Response, *, sequence_number: int) -> list[StreamEvent]:
     """The last events of the stream of a response that has ended, from the object alone."""
     if response["status"] == "failed":
         error = response["error"]
         assert error is not None
         return [
-            {"type": "error", "sequence_number": sequence_number, **error, "param": None},
-            {"type": "response.failed", "sequence_number": sequence_number + 1, "response": dict(response)},
+            failure_event(error, sequence_number),
+            {"type": "response.failed", "sequence_number": sequence_number + 1, "response": response.copy()},
         ]
     if response["status"] == "cancelled":
-        return [{"type": "error", "sequence_number": sequence_number, **CANCELLED, "param": None}]
-    return [{"type": f"response.{response['status']}", "sequence_number": sequence_number, "response": dict(response)}]
+        return [cancellation_event(sequence_number)]
+    end = TERMINAL[response["status"]]
+    return [{"type": end, "sequence_number": sequence_number, "response": response.copy()}]
 
 
 class SeenStream:
@@ -102,16 +106,15 @@ class SeenStream:
         self._open.append(text)
         self._latest, self._latest_size = self._latest + 1, self._latest_size + len(text)
         if self._latest_size > JOINED_BYTES:
-            latest = [orjson.loads(delta) for delta in self._open[-self._latest :]]
+            latest: list[Delta] = [orjson.loads(delta) for delta in self._open[-self._latest :]]
             self._open[-self._latest :] = [orjson.dumps(joined(latest)).decode()]
             self._latest, self._latest_size = 0, 0
 
-    def failure(self, message: str) -> list[Event]:
+    def failure(self, message: str) -> list[StreamEvent]:
         """The events that close the open item as incomplete and end the stream."""
-        output = [orjson.loads(text)["item"] for text in self._done]
+        output: list[OutputItem] = [orjson.loads(text)["item"] for text in self._done]
         builder = ResponseBuilder(orjson.loads(self._created)["response"], output=output)
         builder.start()
         replay(builder, map(orjson.loads, self._open))
         error: ResponseError = {"code": "server_error", "message": message}
-        events = builder.finish("failed", error=error)
-        return [{**event, "sequence_number": number} for number, event in enumerate(events, start=self._count)]
+        return renumbered(builder.finish("failed", error=error), self._count)

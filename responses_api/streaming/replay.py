@@ -7,12 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from responses_api.protocol.objects import Response
+from responses_api.protocol.objects import OutputItem, Response, StreamEvent
 from responses_api.protocol.objects.items import Phase
 from responses_api.streaming.builder import ResponseBuilder
-from responses_api.streaming.events import Event
-
-CALLS = ("function_call", "custom_tool_call")
 
 
 class NotReplayable(Exception):
@@ -20,7 +17,7 @@ class NotReplayable(Exception):
 
 
 def replayed_builder(
-    base: Response, events: Sequence[Event], *, seal: Callable[[str], str] | None = None
+    base: Response, events: Sequence[StreamEvent], *, seal: Callable[[str], str] | None = None
 ) -> ResponseBuilder:
     """The builder after it has repeated these events of a job's stream. Else raises :class:`NotReplayable`."""
     builder = ResponseBuilder(base, queued=True, seal=seal)
@@ -33,29 +30,44 @@ def replayed_builder(
     return builder
 
 
-def replay(builder: ResponseBuilder, events: Iterable[Event]) -> list[Event]:
+def replay(builder: ResponseBuilder, events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Repeat the calls that made these events on a started builder; returns the events that it makes now."""
-    repeated: list[Event] = []
+    repeated: list[StreamEvent] = []
     phase: Phase | None = None
     tokens: tuple[int, int] | None = None
     for event in events:
-        match event:
-            case {"type": "response.output_item.added", "item": {"type": "message"}}:
-                phase = event["item"].get("phase")
-            case {"type": "response.output_text.delta", "delta": delta}:
-                repeated += builder.text(delta, phase=phase, logprobs=event["logprobs"])
-            case {"type": "response.reasoning_text.delta", "delta": delta}:
-                repeated += builder.reasoning(delta)
-            case {"type": "response.output_item.added", "item": {"type": "function_call" | "custom_tool_call"}}:
+        match event["type"]:
+            case "response.output_item.added":
                 item = event["item"]
-                is_custom = item["type"] == "custom_tool_call"
-                repeated += builder.open_call(item["name"], namespace=item.get("namespace"), custom=is_custom)
-            case {"type": "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta"}:
+                phase = item.get("phase") if item["type"] == "message" else None
+                repeated += _opened(builder, item)
+            case "response.output_text.delta":
+                repeated += builder.text(event["delta"], phase=phase, logprobs=event["logprobs"])
+            case "response.reasoning_text.delta":
+                repeated += builder.reasoning(event["delta"])
+            case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
                 repeated += builder.call_text(event["delta"])
-            case {"type": "response.output_item.done", "item": {"type": type, "status": status}} if type in CALLS:
-                repeated += builder.close_call(complete=status == "completed")
-            case {"type": "mlx.compaction.completed"}:
+            case "response.output_item.done":
+                repeated += _closed(builder, event["item"], tokens)
+            case "mlx.compaction.completed":
                 tokens = event["input_tokens_before"], event["input_tokens_after"]
-            case {"type": "response.output_item.done", "item": {"type": "compaction"}}:
-                repeated += builder.compaction(event["item"]["encrypted_content"], tokens=tokens)
     return repeated
+
+
+def _opened(builder: ResponseBuilder, item: OutputItem) -> list[StreamEvent]:
+    """Open a call again. Messages and reasoning open with their first delta, and a compaction is a single call."""
+    match item["type"]:
+        case "function_call" | "custom_tool_call":
+            custom = item["type"] == "custom_tool_call"
+            return builder.open_call(item["name"], namespace=item.get("namespace"), custom=custom)
+    return []
+
+
+def _closed(builder: ResponseBuilder, item: OutputItem, tokens: tuple[int, int] | None) -> list[StreamEvent]:
+    """Close a call, or add a compaction, again. Messages and reasoning are closed by whatever follows."""
+    match item["type"]:
+        case "function_call" | "custom_tool_call":
+            return builder.close_call(complete=item["status"] == "completed")
+        case "compaction":
+            return builder.compaction(item["encrypted_content"], tokens=tokens)
+    return []

@@ -50,7 +50,12 @@ def reference() -> Json:
             for tag in document["tags"]
         ],
         "schemas": [
-            {"name": name, "about": prose(schema.get("description", "")), "fields": fields(schema)}
+            {
+                "name": name,
+                "about": prose(schema.get("description", "")),
+                "kind": "" if "properties" in schema else kind(schema),
+                "fields": fields(schema),
+            }
             for name, schema in document["components"]["schemas"].items()
         ],
     }

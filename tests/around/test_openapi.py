@@ -4,7 +4,7 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from django.core.management import call_command
@@ -19,7 +19,10 @@ from responses_api.errors import InvalidRequest
 from responses_api.protocol import initial_response, parse_create
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.accounts.create_key import create_key
+from responses_api.streaming import Outcome
 from responses_site.setting_kinds import BASE_DIR
+from tests.streaming.steps import Call, Reasoning, Steps, Text
+from tests.streaming.test_builder_properties import build
 
 CLIENTS = json.loads((Path(__file__).parents[1] / "protocol" / "client_bodies.json").read_text())
 METHODS = ("get", "post", "delete")
@@ -157,6 +160,18 @@ def test_a_response_is_described_field_by_field(document: dict[str, Any]) -> Non
     validator(document, "Response").validate(sent)
 
 
+def test_a_stream_is_described_event_by_event(document: dict[str, Any]) -> None:
+    """Of all items that are generated; an event with a wrong field is none."""
+    steps: Steps = [Reasoning(delta="a"), Text(delta="b"), Call(name="f"), Call(name="g", custom=True, deltas=("c",))]
+    described = validator(document, "StreamEvent")
+    for outcome in get_args(Outcome):
+        events, _ = build(steps, outcome, queued=True, compaction=(9, 8))
+        for event in events:
+            described.validate(event)
+            assert not described.is_valid({**event, "sequence_number": None})
+            assert not described.is_valid({**event, "type": "response.unknown"})
+
+
 def test_the_snapshot_is_up_to_date() -> None:
     """`python manage.py openapi` writes it."""
     call_command("openapi", check=True)
@@ -211,6 +226,8 @@ def test_the_page_shows_all_of_it(client: Client, document: dict[str, Any]) -> N
         assert f'id="schema-{name}"' in text
         for field in schema.get("properties", ()):
             assert f"<code>{field}</code>" in text
+    for name in document["components"]["schemas"]["StreamEvent"]["discriminator"]["mapping"].values():
+        assert f'<a href="#schema-{name.rpartition("/")[2]}">' in text
     assert "<script" not in text
     assert "style=" not in text
     assert client.post("/docs").status_code == 405

@@ -10,7 +10,6 @@ from responses_api.caller import Caller
 from responses_api.errors import ApiError, InvalidValue, MissingParameter, NotFound
 from responses_api.models import Conversation, Item, Project, Turn, TurnItem
 from responses_api.protocol import parse_list_query
-from responses_api.protocol.objects import ItemList
 from responses_api.protocol.requests.conversations import (
     parse_create_conversation,
     parse_create_items,
@@ -56,10 +55,11 @@ def add(caller: Caller, conversation_id: str, *items: dict[str, Any]) -> list[st
     return [item["id"] for item in added]
 
 
-def page(caller: Caller, conversation_id: str, **arguments: Any) -> ItemList:
+def page(caller: Caller, conversation_id: str, **arguments: Any) -> dict[str, Any]:
     """A page of items."""
     query = parse_list_query([(name, str(value)) for name, value in arguments.items()])
-    return list_conversation_items(caller=caller, conversation_id=conversation_id, query=query)
+    found: Any = list_conversation_items(caller=caller, conversation_id=conversation_id, query=query)
+    return found
 
 
 def texts(caller: Caller, conversation_id: str) -> list[str]:
@@ -123,7 +123,7 @@ def test_a_clients_id_is_kept_once(caller: Caller) -> None:
     second = add(caller, conversation_id, message("c", id="msg_mine"))
     assert first[0] == "msg_mine"
     assert len({*first, *second}) == 3
-    found = get_conversation_item(caller=caller, conversation_id=conversation_id, item_id="msg_mine")
+    found: Any = get_conversation_item(caller=caller, conversation_id=conversation_id, item_id="msg_mine")
     assert found["content"][0]["text"] == "a"
 
 

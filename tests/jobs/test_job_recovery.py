@@ -98,7 +98,7 @@ def test_a_job_that_is_lost_again_and_again_fails(user: ApiUser) -> None:
     assert ended.status == "failed"
     final: Any = wire_response(ended)
     assert final["error"]["code"] == "server_error"
-    events = decoded_events(all_batches(row.pk))
+    events: list[Any] = [*decoded_events(all_batches(row.pk))]
     check_grammar(events)
     assert events[-1]["response"] == final
     assert final["output"][0]["status"] == "incomplete"
@@ -127,7 +127,7 @@ def test_an_owned_job_is_cancelled_by_its_worker(user: ApiUser) -> None:
     lose(row)
     assert not recover_background_jobs()
     assert Response.objects.get().status == "cancelled"
-    events = decoded_events(all_batches(row.pk))
+    events: list[Any] = [*decoded_events(all_batches(row.pk))]
     check_grammar(events)
     assert events[-1]["code"] == "response_cancelled"
 

@@ -1,6 +1,7 @@
 """Claims and leases: one worker owns a row, late writes are refused, and lost rows are recovered."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db.models.functions import Now
@@ -35,10 +36,8 @@ def ending_of(row: Response) -> Ending:
     """The end of a claimed row with a completed answer."""
     prepared = prepare_generation(row=row, request_id="r", tokenizer=ScriptedTokenizer(), info=INFO, cache_scope="test")
     assert isinstance(prepared, Prepared)
-    return Ending(
-        response={**prepared.body, "status": "completed", "output": []},
-        input_items=prepared.input_items,
-    )
+    response: Any = {**prepared.body, "status": "completed", "output": []}
+    return Ending(response=response, input_items=prepared.input_items)
 
 
 def lease_of(row: Response) -> Lease:

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from inference.dialects import DIALECTS
 from responses_api.errors import ApiError, InvalidValue
@@ -19,6 +20,9 @@ from responses_api.protocol import (
     restore_create,
     shown_items,
 )
+from responses_api.protocol.objects import Item
+
+ITEM: TypeAdapter[Any] = TypeAdapter(Item)
 
 TEXT = st.text(st.characters(), max_size=20) | st.sampled_from(["\0", "\ud800", "type", "message", "<item>", "[key]"])
 SCALARS = st.none() | st.booleans() | st.integers() | st.sampled_from([10**30, -(2**63), 2**64]) | st.floats() | TEXT
@@ -75,6 +79,9 @@ def check(body: object) -> None:
     assert restore_create(orjson.dumps(body).decode()) == request
     items = input_items(request, new_id=new_id)
     orjson.dumps(items)
+    for item in items:
+        # References are replaced before they are listed.
+        assert item["type"] == "item_reference" or ITEM.validate_python(item, strict=True) == item
     orjson.dumps(shown_items(items, request.instructions))
     with suppress(InvalidValue):
         check_tool_pairs((), items)

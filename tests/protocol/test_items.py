@@ -20,9 +20,11 @@ from responses_api.protocol import (
 )
 from responses_api.protocol.items.hosted import HOSTED_TYPES
 from responses_api.protocol.items.input import LATER_TYPES, OWN_TYPES
+from responses_api.protocol.objects import Item
 from tests.protocol.references import open_responses_faults
 
 ITEM: TypeAdapter[Any] = TypeAdapter(ResponseItem)
+OUR_ITEM: TypeAdapter[Any] = TypeAdapter(Item)
 
 FUNCTION_CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{"}
 FUNCTION_OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "4"}
@@ -92,6 +94,7 @@ def test_items_are_listed_as_they_were_sent(sent: dict[str, Any], added: dict[st
     [item] = listed({**sent, "id": "mine"})
     assert item == {"id": "mine", **sent, **added}
     ITEM.validate_python(item)
+    assert OUR_ITEM.validate_python(item, strict=True) == item
     assert listed(item) == [item]
     if "summary" not in sent:
         ITEM.validate_python(item, strict=True)

@@ -91,7 +91,9 @@ def test_usage_adds_up_and_has_its_details() -> None:
 
 
 def test_lists_name_their_ends() -> None:
-    items = input_items(parse_create({"input": [{"role": "user", "content": c} for c in "abc"]}), new_id=new_id)
+    items: list[Any] = [
+        *input_items(parse_create({"input": [{"role": "user", "content": c} for c in "abc"]}), new_id=new_id)
+    ]
     page = item_list(items, has_more=True)
     assert ResponseItemList.model_validate(page).first_id == items[0]["id"]
     assert (page["last_id"], page["has_more"], page["object"]) == (items[-1]["id"], True, "list")

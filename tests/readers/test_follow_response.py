@@ -37,7 +37,8 @@ async def test_a_reader_whose_last_message_is_lost_gets_the_stored_response(*, s
     follower.observe(JobState.ENDED)
     follower.observe(JobState.ENDED)
     if stored:
-        assert (await follower.result())["output"][0]["content"][0]["text"] == "ok"
+        result: Any = await follower.result()
+        assert result["output"][0]["content"][0]["text"] == "ok"
         assert follower.ended
     else:
         with pytest.raises(ServerError):

@@ -1,5 +1,7 @@
 """The transaction of a turn with many items is short: on SQLite it blocks all other writers."""
 
+from typing import Any
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -17,7 +19,9 @@ STATEMENTS = 5
 def test_many_items_take_few_statements_and_keep_their_order() -> None:
     """Even when a turn is repeated on a history that uses all its ids."""
     change = StoreChange(project_id=default_project().pk)
-    payloads = [({"id": f"msg_{n}", "type": "message", "content": f"é {n}"}, n % 3 == 0) for n in range(MANY)]
+    payloads: list[Any] = [
+        ({"id": f"msg_{n}", "type": "message", "content": f"é {n}"}, n % 3 == 0) for n in range(MANY)
+    ]
     with CaptureQueriesContext(
         connection,
     ) as queries:
@@ -30,5 +34,6 @@ def test_many_items_take_few_statements_and_keep_their_order() -> None:
 
     again = repeat_turn(turn, parent=turn, change=change)
     copies = list(TurnItem.objects.filter(turn=again).select_related("item").order_by("position"))
-    assert [copy.item.wire()["content"] for copy in copies] == [payload["content"] for payload, _ in payloads]
+    repeated: list[Any] = [copy.item.wire() for copy in copies]
+    assert [item["content"] for item in repeated] == [payload["content"] for payload, _ in payloads]
     assert not {copy.item.wire_id for copy in copies} & {payload["id"] for payload, _ in payloads}

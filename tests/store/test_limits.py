@@ -183,7 +183,8 @@ def test_storing_can_be_turned_off(user: ApiUser, settings: Any) -> None:
     assert error.value.param == "store"
     Project.objects.update(store_default=True)
     running = user.begin("again")
-    assert running.prepared.body["store"] is False
+    body: Any = running.prepared.body
+    assert body["store"] is False
     running.end()
     assert stored() == [known]
 

@@ -21,14 +21,19 @@ def test_log_probabilities_come_only_when_requested() -> None:
     """Whatever the request that made the response included."""
     entry = {"token": "a", "logprob": -0.5, "bytes": [97], "top_logprobs": []}
     part = {"type": "output_text", "text": "a", "annotations": [], "logprobs": [entry]}
-    items: list[dict[str, Any]] = [{"id": "msg_1", "type": "message", "role": "assistant", "content": [part]}]
+    items: list[Any] = [{"id": "msg_1", "type": "message", "role": "assistant", "content": [part]}]
     assert shown_items(items, include=(), owner="a")[0]["content"] == [{**part, "logprobs": []}]
     assert shown_items(items, include=(LOGPROBS,), owner="a") == items
 
 
-def test_reasoning_is_sealed_when_requested() -> None:
+def test_reasoning_is_sealed_when_that_is_asked_for() -> None:
     """Even where the request that made the response did not include it; the blob opens to the same text."""
-    thought = {"id": "rs_1", "type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "hm"}]}
+    thought: Any = {
+        "id": "rs_1",
+        "type": "reasoning",
+        "summary": [],
+        "content": [{"type": "reasoning_text", "text": "hm"}],
+    }
     assert shown_items([thought], include=(), owner="a") == [thought]
     (sealed,) = shown_items([thought], include=(ENCRYPTED_REASONING,), owner="a")
     assert sealed["content"] == thought["content"]

@@ -59,8 +59,9 @@ def too_large(running: RunningTurn) -> None:
     lease = Lease(response=row.pk, public_id=row.public_id, worker=row.worker, attempt=row.attempt)
     with pytest.raises(EntryTooLarge):
         running.end("x" * 10_000)
-    failed = {**running.prepared.body, "status": "failed", "error": {"code": "server_error", "message": "Too large."}}
-    ending = Ending(response={**failed, "output": []}, input_items=running.prepared.input_items, is_too_large=True)
+    error = {"code": "server_error", "message": "Too large."}
+    failed: Any = {**running.prepared.body, "status": "failed", "error": error, "output": []}
+    ending = Ending(response=failed, input_items=running.prepared.input_items, is_too_large=True)
     assert finish_response(lease=lease, ending=ending)
 
 
@@ -77,7 +78,8 @@ def test_a_response_that_becomes_too_large_is_stored_as_failed(user: ApiUser, se
     page = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
     assert len(page["data"]) == 1
     row = get_response(caller=user.caller, response_id=running.row.public_id)
-    assert [item["content"][0]["text"] for item in history_items(row.turn_id)] == ["before", "go"]
+    history: list[Any] = [*history_items(row.turn_id)]
+    assert [item["content"][0]["text"] for item in history] == ["before", "go"]
     assert Item.objects.count() == 2
     assert counted("refusals") == 1
     assert recorded_totals() == true_totals()

@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
+from responses_api.protocol.objects import StreamEvent
 from responses_api.protocol.objects.items import Logprob, Phase
-from responses_api.streaming import Event, Outcome, ResponseBuilder
+from responses_api.streaming import Outcome, ResponseBuilder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,7 @@ Step = Text | Reasoning | Call
 Steps = Sequence[Step]
 
 
-def take(builder: ResponseBuilder, step: Step) -> list[Event]:
+def take(builder: ResponseBuilder, step: Step) -> list[StreamEvent]:
     """Tell the builder one step."""
     if isinstance(step, Text):
         return builder.text(step.delta, phase=step.phase, logprobs=step.logprobs)
@@ -49,7 +50,7 @@ def take(builder: ResponseBuilder, step: Step) -> list[Event]:
     return events
 
 
-def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list[Event]:
+def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list[StreamEvent]:
     """Start the builder, and tell it all steps, over a compacted history or not."""
     events = builder.start()
     if compacted:
@@ -99,7 +100,7 @@ def _grown(output: list[dict[str, Any]], kind: dict[str, Any]) -> dict[str, Any]
     return output[-1]
 
 
-def told(item: dict[str, Any]) -> dict[str, Any]:
+def told(item: Any) -> dict[str, Any]:
     """A stored item in the form of `expected_output`."""
     kept = {"type": item["type"], "status": item["status"]}
     if item["type"] == "message":

@@ -12,8 +12,9 @@ from inference.dialects.hermes import HermesParser
 from inference.types import Chunk
 from responses_api.protocol import usage
 from responses_api.protocol.objects import Usage
-from responses_api.streaming import Answer, CompactionBuilder, Event, ResponseBuilder
-from tests.streaming.streams import check_grammar, check_items, parse
+from responses_api.protocol.objects.compaction import initial_compaction
+from responses_api.streaming import Answer, CompactionBuilder, ResponseBuilder
+from tests.streaming.streams import Events, check_grammar, check_items, parse
 from tests.streaming.test_builder_properties import base
 
 TEXT = 'Let me look.<tool_call>{"name": "look", "arguments": {"at": "it"}}</tool_call> Done.'
@@ -41,12 +42,12 @@ def used(made: Answer) -> Usage:
     )
 
 
-def ended(made: Answer) -> list[Event]:
+def ended(made: Answer) -> Events:
     rest = made.flush()
     return [*rest, *made.end("completed", message="", usage=used(made), completed_at=1)]
 
 
-def without_deltas(events: list[Event]) -> list[tuple[str, Any]]:
+def without_deltas(events: Events) -> list[tuple[str, Any]]:
     """What must be the same however the text is cut."""
     kept = [event for event in events if not event["type"].endswith(".delta")]
     return [(event["type"], event.get("item")) for event in kept]
@@ -56,7 +57,8 @@ def without_deltas(events: list[Event]) -> list[tuple[str, Any]]:
 def test_the_same_text_gives_the_same_answer(cuts: list[int], data: st.DataObject) -> None:
     """However the engine cuts it, and however its chunks are gathered."""
     made, whole = answer(), answer()
-    events, rest = made.open(), chunks(TEXT, cuts)
+    events: Events = [*made.open()]
+    rest = chunks(TEXT, cuts)
     count = len(rest) - 1
     while rest:
         size = data.draw(st.integers(1, len(rest)))
@@ -96,7 +98,7 @@ def test_a_call_that_was_cut_is_known(text: str, *, cut: bool) -> None:
 def test_an_end_that_can_not_be_stored_is_replaced_by_a_failure() -> None:
     """What was open ends as cut; the object has no output, and the numbers go on from what was published."""
     made = answer()
-    events = [*made.open(), *made.feed(chunks("Hello", []))]
+    events: Events = [*made.open(), *made.feed(chunks("Hello", []))]
     made.end("completed", message="", usage=used(made), completed_at=1)
     events += made.fail_instead("Too large.", usage=None)
     check_grammar(events)
@@ -106,8 +108,10 @@ def test_an_end_that_can_not_be_stored_is_replaced_by_a_failure() -> None:
 
 
 def test_a_compaction_generates_nothing_and_has_one_event() -> None:
-    made = Answer(CompactionBuilder({"output": ["it"]}))
+    base = initial_compaction("cmp_1", created_at=1, model="m")
+    made = Answer(CompactionBuilder(base))
     assert not made.is_generated
     assert made.open() == made.feed([Chunk(request_id="", finish="stop")]) == made.flush() == []
     (event,) = made.end("completed", message="", usage=used(made), completed_at=1)
-    assert event["response"] == {"output": ["it"], "usage": used(made)}
+    assert event["type"] == "response.compacted"
+    assert event["response"] == {**base, "usage": used(made)}

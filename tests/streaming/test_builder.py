@@ -1,24 +1,28 @@
 """How a stream begins and ends, event by event."""
 
+from typing import Any
+
 import pytest
 
 from responses_api.streaming import ResponseBuilder
+from tests.streaming.streams import Events
 from tests.streaming.test_builder_properties import USAGE, base, build, texts
 
 
-def types(events: list[dict[str, object]]) -> list[object]:
+def types(events: Events) -> list[object]:
     return [event["type"] for event in events]
 
 
 def test_first_event_carries_the_whole_object() -> None:
     """Effective values are there from the start; usage and output are not."""
-    created, in_progress = ResponseBuilder(base()).start()
+    beginning: Events = [*ResponseBuilder(base()).start()]
+    created, in_progress = beginning
     assert created == {"type": "response.created", "sequence_number": 0, "response": base()}
     assert in_progress["response"] == {**base(), "status": "in_progress"}
 
 
 def test_a_jobs_stream_begins_in_the_queue() -> None:
-    events = ResponseBuilder(base(), queued=True).start()
+    events: Events = [*ResponseBuilder(base(), queued=True).start()]
     assert types(events) == ["response.created", "response.queued", "response.in_progress"]
     assert [event["response"]["status"] for event in events] == ["queued", "queued", "in_progress"]
 
@@ -44,7 +48,8 @@ def test_completed_answer() -> None:
 def test_completed_answer_without_text_is_an_empty_message() -> None:
     """So that `output_text` is there, and is empty."""
     _, stored = build([], "completed")
-    [message] = stored["output"]
+    output: list[Any] = [*stored["output"]]
+    [message] = output
     assert (message["status"], message["content"][0]["text"]) == ("completed", "")
 
 
@@ -64,7 +69,8 @@ def test_fault_is_an_error_event_and_a_failed_response() -> None:
     fault = {"code": "server_error", "message": "The engine stopped."}
     assert events[-2] == {"type": "error", "sequence_number": 8, "param": None, **fault}
     assert stored["error"] == fault
-    assert stored["output"][0]["status"] == "incomplete"
+    (item,) = stored["output"]
+    assert item.get("status") == "incomplete"
 
 
 def test_cancelled_job_ends_with_an_error_event() -> None:

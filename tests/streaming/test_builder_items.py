@@ -6,8 +6,9 @@ import pytest
 
 from responses_api.ids import derived_id
 from responses_api.protocol.objects.items import Logprob, TokenLogprob
-from responses_api.streaming import Event, Outcome, ResponseBuilder
+from responses_api.streaming import Outcome, ResponseBuilder
 from tests.streaming.steps import Call, Reasoning, Step, Text
+from tests.streaming.streams import Events
 from tests.streaming.test_builder_properties import base, build, finish, seal, texts
 
 
@@ -16,17 +17,16 @@ def token(text: str) -> Logprob:
     return {**entry, "top_logprobs": [entry.copy()]}
 
 
-def items(*steps: Step, outcome: Outcome = "completed", sealed: bool = False) -> list[dict[str, Any]]:
-    output: list[dict[str, Any]] = build(steps, outcome, sealed=sealed)[1]["output"]
-    return output
+def items(*steps: Step, outcome: Outcome = "completed", sealed: bool = False) -> list[Any]:
+    return [*build(steps, outcome, sealed=sealed)[1]["output"]]
 
 
-def content(*steps: Step, outcome: Outcome = "completed") -> list[Event]:
+def content(*steps: Step, outcome: Outcome = "completed") -> Events:
     """The events between those that begin the stream and those that end it."""
     return [event for event in build(steps, outcome)[0] if "output_index" in event]
 
 
-def kinds(events: list[Event]) -> list[str]:
+def kinds(events: Events) -> list[str]:
     return [event["type"].removeprefix("response.") for event in events]
 
 
@@ -70,7 +70,7 @@ def test_an_item_is_sealed_once() -> None:
     builder = ResponseBuilder(base(), seal=lambda text: f"{text}{next(seals)}")
     builder.start()
     builder.reasoning("Hm.")
-    events = builder.text("Yes.") + finish(builder, "completed")
+    events: Events = [*builder.text("Yes."), *finish(builder, "completed")]
     [done] = [event["item"] for event in events if event.get("item", {}).get("type") == "reasoning"]
     assert builder.snapshot()["output"][0] == events[-1]["response"]["output"][0] == done
 
@@ -242,7 +242,7 @@ def test_compaction_completes_what_is_open() -> None:
     builder = ResponseBuilder(base())
     builder.start()
     builder.text("a")
-    events = builder.compaction("blob")
+    events: Events = [*builder.compaction("blob")]
     assert [event["output_index"] for event in events] == [0, 0, 0, 1, 1, 1]
     assert events[-1]["item"]["id"] == derived_id("cmp_", "resp_1", 1)
     finish(builder, "completed")
@@ -254,9 +254,10 @@ def test_log_probabilities_are_taken_as_they_are_given() -> None:
     entry = token("a")
     builder = ResponseBuilder(base())
     builder.start()
-    events = builder.text("a", logprobs=[entry])
+    events: Events = [*builder.text("a", logprobs=[entry])]
     entry["top_logprobs"].clear()
     entry["token"] = "changed"
     assert events[-1]["logprobs"] == [token("a")]
     finish(builder, "completed")
-    assert builder.snapshot()["output"][0]["content"][0]["logprobs"] == [token("a")]
+    stored: Any = builder.snapshot()
+    assert stored["output"][0]["content"][0]["logprobs"] == [token("a")]

@@ -1,5 +1,6 @@
 """Any sequence of text, reasoning and calls, ending in any way, gives a stream that the SDK and the grammar accept."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import orjson
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from responses_api.protocol import initial_response, parse_create, usage
 from responses_api.protocol.objects import Response
-from responses_api.streaming import Event, Outcome, ResponseBuilder
+from responses_api.streaming import Outcome, ResponseBuilder
 from tests.protocol.references import open_responses_faults
 from tests.streaming.steps import STEPS, Steps, Text, expected_output, take, told
 from tests.streaming.streams import (
@@ -16,6 +17,7 @@ from tests.streaming.streams import (
     check_grammar,
     check_items,
     check_open_responses,
+    check_own_types,
     fold,
     open_responses_object,
 )
@@ -35,10 +37,10 @@ def seal(text: str) -> str:
     return f"sealed:{len(text)}"
 
 
-def finish(builder: ResponseBuilder, outcome: Outcome) -> list[Event]:
+def finish(builder: ResponseBuilder, outcome: Outcome) -> Events:
     if outcome == "failed":
-        return builder.finish(outcome, error={"code": "server_error", "message": "The engine stopped."})
-    return builder.finish(outcome, usage=USAGE, completed_at=1_700_000_001)
+        return [*builder.finish(outcome, error={"code": "server_error", "message": "The engine stopped."})]
+    return [*builder.finish(outcome, usage=USAGE, completed_at=1_700_000_001)]
 
 
 def build(
@@ -50,7 +52,7 @@ def build(
     sealed: bool = False,
 ) -> tuple[Events, Response]:
     builder = ResponseBuilder(base(), queued=queued, seal=seal if sealed else None)
-    events = builder.start()
+    events: Events = [*builder.start()]
     if compaction is not False:
         events += builder.compaction("mlxr1.blob", tokens=compaction)
     for step in steps:
@@ -70,6 +72,7 @@ def test_every_stream_is_whole(
 ) -> None:
     """Valid event by event, folds to the stored object, follows the grammar; nothing that was told is lost."""
     events, stored = build(steps, outcome, queued=queued, compaction=compaction, sealed=sealed)
+    check_own_types(events)
     check_grammar(events)
     check_items(events)
     check_open_responses(events)
@@ -100,9 +103,9 @@ def test_a_replay_gives_the_same_events_and_goes_on(steps: Steps, outcome: Outco
 def test_events_stay_as_they_were_given(steps: Steps, outcome: Outcome) -> None:
     """Neither what happens later nor what a receiver does to its events shows in others."""
     builder = ResponseBuilder(base(), queued=True)
-    seen: list[tuple[Event, bytes]] = []
+    seen: list[tuple[Any, bytes]] = []
 
-    def note(events: list[Event]) -> None:
+    def note(events: Sequence[Any]) -> None:
         seen.extend((event, orjson.dumps(event)) for event in events)
 
     note(builder.start())

@@ -2,19 +2,22 @@
 
 import pytest
 
+from responses_api.protocol import usage
 from responses_api.protocol.objects import ResponseError
+from responses_api.protocol.objects.compaction import initial_compaction
 from responses_api.streaming.compaction import CompactionBuilder
 
-BASE = {"id": "cmp_1", "output": ["kept"]}
+BASE = initial_compaction("cmp_1", created_at=1, model="m")
+USAGE = usage(input_tokens=9, output_tokens=3, cached_tokens=0, cache_write_tokens=0)
 ERROR: ResponseError = {"code": "server_error", "message": "It broke."}
 
 
 def test_its_answer_comes_with_the_usage() -> None:
     builder = CompactionBuilder(BASE)
     assert builder.start() == []
-    (event,) = builder.finish("completed", usage=None, error=ERROR)
-    assert (event["type"], event["response"]) == ("response.compacted", {**BASE, "usage": None})
-    assert builder.snapshot() == {"status": "completed", "output": []}
+    (event,) = builder.finish("completed", usage=USAGE, error=ERROR)
+    assert (event["type"], event["response"]) == ("response.compacted", {**BASE, "usage": USAGE})
+    assert dict(builder.snapshot()) == {"status": "completed", "output": []}
 
 
 @pytest.mark.parametrize(
@@ -24,4 +27,4 @@ def test_a_failure_says_why_and_has_no_output(end) -> None:
     builder = CompactionBuilder(BASE)
     (event,) = end(builder)
     assert (event["type"], event["response"]) == ("response.failed", {"status": "failed", "error": ERROR})
-    assert builder.snapshot() == {"status": "failed", "output": []}
+    assert dict(builder.snapshot()) == {"status": "failed", "output": []}

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from responses_api.streaming import ResponseBuilder, SeenStream, encode_event, failure, failure_events, terminal_events
 from tests.streaming.steps import STEPS, Steps, take_all
-from tests.streaming.streams import check_grammar, check_items, parse
+from tests.streaming.streams import Events, check_grammar, check_items, parse
 from tests.streaming.test_builder_properties import base, finish, seal
 
 
@@ -17,7 +17,7 @@ def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.
     """Wherever it is cut, however its events came: what is open is closed, and the response has what was told."""
     steps = steps[: data.draw(st.integers(0, len(steps)))]
     made = ResponseBuilder(base())
-    events = take_all(made, steps, compacted=compacted)
+    events: Events = [*take_all(made, steps, compacted=compacted)]
     seen, rest = SeenStream(), [encode_event(event) for event in events]
     with patch.object(failure, "JOINED_BYTES", data.draw(st.sampled_from([0, 300, 1 << 18]))):
         while rest:
@@ -39,14 +39,15 @@ def test_a_finished_item_keeps_what_its_worker_sealed() -> None:
     before = seen.has_begun
     seen.see([encode_event(event) for event in events])
     assert (before, seen.has_begun) == (False, True)
-    output = seen.failure("The engine stopped.")[-1]["response"]["output"]
+    ending: Events = [*seen.failure("The engine stopped.")]
+    output = ending[-1]["response"]["output"]
     assert output == finish(made, "failed")[-1]["response"]["output"]
     assert output[0]["encrypted_content"] == "sealed:5"
 
 
 def test_a_stream_too_large_to_be_kept_ends_without_output() -> None:
     """The numbers go on, the object fails, and what was known stays as it was."""
-    events = ResponseBuilder(base()).start()
+    events: Events = [*ResponseBuilder(base()).start()]
     known = events[0]["response"]
     events += failure_events(known, sequence_number=len(events), message="Too large.")
     parse(events)

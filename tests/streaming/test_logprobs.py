@@ -57,7 +57,7 @@ def test_an_answer_s_text_has_them_and_its_thinking_is_counted() -> None:
     parser = DIALECTS["hermes"].new_parser((), Thinking())
     answer = Answer(ResponseBuilder(base()), parser=parser, logprobs=True)
     answer.open()
-    events = answer.add_compaction("blob", tokens=None)
+    events = [*answer.add_compaction("blob", tokens=None)]
     pieces = ["<think>", "Hm", "</think>", "Ye", "s"]
     for number, text in enumerate(pieces):
         entry = TokenLogprob(token=text.encode(), logprob=-float(number), top=())

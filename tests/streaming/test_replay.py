@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inference.types import Chunk, TokenLogprob
-from responses_api.streaming import Event, ResponseBuilder
+from responses_api.protocol.objects import StreamEvent
+from responses_api.streaming import ResponseBuilder
 from responses_api.streaming.chunk_record import decode_chunks, encode_chunks, holds_tokens
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 from tests.streaming.steps import STEPS, Steps, take_all
+from tests.streaming.streams import Events
 from tests.streaming.test_builder_properties import OUTCOMES, base, finish, seal
 
 LOGPROBS = st.builds(
@@ -38,9 +40,9 @@ def test_chunks_are_kept_as_they_were(chunks: list[Chunk], cached: int) -> None:
     assert decode_chunks(encode_chunks([])) == []
 
 
-def through_json(events: list[Event]) -> list[Event]:
+def through_json(events: list[StreamEvent]) -> list[StreamEvent]:
     """As a log gives them back."""
-    value: list[Event] = orjson.loads(orjson.dumps(events))
+    value: list[StreamEvent] = orjson.loads(orjson.dumps(events))
     return value
 
 
@@ -71,7 +73,7 @@ def test_a_job_may_end_in_the_queue() -> None:
 
 def test_events_of_another_making_are_refused() -> None:
     made = ResponseBuilder(base(), queued=True)
-    events = [*made.start(), *made.text("hello")]
+    events: Events = [*made.start(), *made.text("hello")]
     events[-1] = {**events[-1], "item_id": "msg_of_an_older_version"}
     with pytest.raises(NotReplayable):
         replayed_builder(base(), events)

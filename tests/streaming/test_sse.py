@@ -1,6 +1,7 @@
 """Frames are what an event stream reader expects."""
 
 import json
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from responses_api.streaming import DONE, PING, encode, encode_event, frame
 
 
 def test_frame_names_its_type_and_ends_with_a_blank_line() -> None:
-    event = {"type": "response.output_text.delta", "sequence_number": 4, "delta": "a"}
+    event: Any = {"type": "response.output_text.delta", "sequence_number": 4, "delta": "a"}
     kind, text = encode_event(event)
     assert frame(kind, text) == encode(event)
     assert encode(event) == (
@@ -27,7 +28,8 @@ def test_end_and_keep_alive() -> None:
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_no_text_breaks_a_frame(text: str) -> None:
     """Line breaks of any kind in a delta leave `data:` one line that reads back the same."""
-    lines = encode({"type": "t", "delta": text}).split(b"\n")
+    event: Any = {"type": "t", "delta": text}
+    lines = encode(event).split(b"\n")
     assert (lines[0], lines[2:]) == (b"event: t", [b"", b""])
     assert b"\r" not in lines[1]
-    assert json.loads(lines[1].removeprefix(b"data: ")) == {"type": "t", "delta": text}
+    assert json.loads(lines[1].removeprefix(b"data: ")) == event

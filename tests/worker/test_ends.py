@@ -66,9 +66,9 @@ def test_an_answer_too_large_to_store_closes_its_items_first(
     public_id = queue("[[tokens: 1500]]", background=background)
     worker.wake(background=background)
     wait_until_ended(worker)
-    events = events_of(sent, public_id)
+    events: list[Any] = [*events_of(sent, public_id)]
     if background:
-        events = decoded_events(all_batches(Response.objects.get(public_id=public_id).pk))
+        events = [*decoded_events(all_batches(Response.objects.get(public_id=public_id).pk))]
     check_grammar(events)
     done, error, failed = events[-3:]
     assert (done["type"], done["item"]["status"]) == ("response.output_item.done", "incomplete")

@@ -80,8 +80,8 @@ def release() -> None:
     Response.objects.update(worker="", lease_until=None)
 
 
-def log_of(job: str) -> list[dict[str, Any]]:
-    return decoded_events(all_batches(Response.objects.get(public_id=job).pk))
+def log_of(job: str) -> list[Any]:
+    return [*decoded_events(all_batches(Response.objects.get(public_id=job).pk))]
 
 
 def test_a_job_is_resumed_by_another_worker(job: str, sent: Sent) -> None:

@@ -10,7 +10,7 @@ from responses_api.errors import Error
 from responses_api.protocol import objects
 
 from .operations import EVENTS, JSON, OPERATIONS, Operation
-from .schemas import Json, component, components, query_parameters
+from .schemas import Json, Named, component, components, query_parameters
 
 ERRORS: Final = {
     400: "The request is invalid; `param` names the place.",
@@ -26,14 +26,23 @@ ERRORS: Final = {
     500: "The server had an error.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
-# The schema of one event, in the form that tools expect, since OpenAPI 3.1 defines none. With properties, some tools
-# would mistake it for a response.
+# The schema of one event, in the form that tools expect, since OpenAPI 3.1 defines none. Its field is described by a
+# pattern: some tools would mistake an object with a property `data` for the response.
 EVENT: Final = {
     "type": "object",
     "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
+    "patternProperties": {
+        "^data$": {
+            "type": "string",
+            "anyOf": [
+                {"contentMediaType": JSON, "contentSchema": component(objects.StreamEvent)},
+                {"const": "[DONE]"},
+            ],
+        }
+    },
 }
-SHARED: Final = (objects.Item, objects.Usage)
-"""Objects that are parts of several others."""
+SHARED: Final[tuple[Named, ...]] = (objects.Item, objects.OutputItem, objects.StreamEvent, objects.Usage)
+"""Objects that are parts of several others, and the events of streams."""
 ANYWHERE: Final = (400, 401, 403, 500, 503)
 WITH_BODY: Final = (408, 413, 415, 429)
 

@@ -11,6 +11,8 @@ from responses_api.protocol.requests.conversations import CreateConversation, Cr
 from responses_api.protocol.requests.queries import ItemQuery
 from responses_api.protocol.validation.base import WireModel
 
+from .schemas import Named
+
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 TEXT: Final = "text/plain"
@@ -31,7 +33,7 @@ class Operation:
     example: dict[str, Any] | None = None
     """A body that every server answers with 200 if the path exists."""
     query: type[WireModel] | None = None
-    answer: type | None = None
+    answer: Named | None = None
     answer_as: str = JSON
     streams: bool = False
     links: tuple[str, ...] = ()
@@ -53,7 +55,7 @@ OPERATIONS: Final = (
         about=(
             "Send `input`, or continue a stored response by `previous_response_id` or a `conversation`. "
             "With `stream: true` the answer is a stream of server-sent events that ends with `data: [DONE]`; "
-            "each event's data is a JSON object with its `type` and `sequence_number`."
+            "each event's data is a `StreamEvent`."
         ),
         body=CreateResponse,
         example={"input": "Why is the sky blue?", "max_output_tokens": 100},

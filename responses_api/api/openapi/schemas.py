@@ -7,12 +7,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypeAliasType
 
 from responses_api.protocol.validation.markers import NOTHING
 
 Json = dict[str, Any]
+Named = type | TypeAliasType
 
-REFS: Final = "#/components/schemas/{model}"
+PREFIX: Final = "#/components/schemas/"
+REFS: Final = PREFIX + "{model}"
 NULL: Final[Json] = {"type": "null"}
 
 
@@ -23,7 +26,7 @@ class WireSchema(GenerateJsonSchema):
         return False
 
 
-def components(*, sent: Iterable[type], answered: Iterable[type]) -> Json:
+def components(*, sent: Iterable[type], answered: Iterable[Named]) -> Json:
     """The schemas of bodies, with those that they refer to, and of objects, by name."""
     bodies = {name: nullable(cleaned(schema)) for name, schema in definitions(sent).items()}
     update = bodies["UpdateConversation"]["properties"]
@@ -34,20 +37,30 @@ def components(*, sent: Iterable[type], answered: Iterable[type]) -> Json:
     return dict(sorted({**bodies, **objects}.items()))
 
 
-def definitions(types: Iterable[type]) -> Json:
+def definitions(types: Iterable[Named]) -> Json:
     """The types' schemas and those that they refer to, by name."""
+    named: Iterable[Any] = types
     _, result = TypeAdapter.json_schemas(
-        [(type, "validation", TypeAdapter(type)) for type in types], ref_template=REFS, schema_generator=WireSchema
+        [(type, "validation", TypeAdapter(type)) for type in named], ref_template=REFS, schema_generator=WireSchema
     )
     defined: Json = result["$defs"]
     return defined
 
 
-def answered_schemas(types: Iterable[type]) -> Json:
-    """The objects' schemas by name. An object that is a part of one other only is written inline."""
+def answered_schemas(types: Iterable[Named]) -> Json:
+    """The objects' schemas by name, and those of the alternatives of a union. Others are written inline."""
     defined = definitions(types)
     names = {type.__name__ for type in types}
+    names |= {alternative for name in names for alternative in alternatives(defined[name])}
     return {name: inlined(defined[name], defined, names) for name in sorted(names)}
+
+
+def alternatives(schema: Json) -> set[str]:
+    """The names of the types that a union is made of."""
+    found: set[str] = set()
+    for branch in schema.get("oneOf", ()):
+        found |= {branch["$ref"].removeprefix(PREFIX)} if "$ref" in branch else alternatives(branch)
+    return found
 
 
 def inlined(schema: Any, defined: Json, names: Collection[str]) -> Any:
@@ -56,10 +69,19 @@ def inlined(schema: Any, defined: Json, names: Collection[str]) -> Any:
         return [inlined(entry, defined, names) for entry in schema]
     if not isinstance(schema, dict):
         return schema
-    name = schema.get("$ref", "").removeprefix(REFS.format(model=""))
+    name = schema.get("$ref", "").removeprefix(PREFIX)
     if name and name not in names:
         return inlined(defined[name], defined, names)
-    return {key: inlined(value, defined, names) for key, value in schema.items() if key != "title"}
+    return {
+        key: inlined(value, defined, names)
+        for key, value in schema.items()
+        if key != "title" and not (key == "discriminator" and is_nested(value))
+    }
+
+
+def is_nested(discriminator: Json) -> bool:
+    """Whether it chooses between unions, for which OpenAPI has no form."""
+    return not all(isinstance(choice, str) for choice in discriminator["mapping"].values())
 
 
 def cleaned(schema: Json) -> Json:
@@ -127,6 +149,6 @@ def query_parameters(model: type[BaseModel]) -> list[Json]:
     return parameters
 
 
-def component(type: type) -> Json:
+def component(type: Named) -> Json:
     """A reference to the schema of a type."""
     return {"$ref": REFS.format(model=type.__name__)}

@@ -1,12 +1,13 @@
 """Items: immutable parts of a conversation, in wire form."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.db import models
 
 from responses_api.ids import MAX_CLIENT_ID_LENGTH
 from responses_api.models.byte_length import ByteLength
 from responses_api.protocol.json.reader import read_stored
+from responses_api.protocol.objects import Item as ItemObject
 
 
 class Item(models.Model):
@@ -32,7 +33,7 @@ class Item(models.Model):
     def __str__(self) -> str:
         return self.wire_id
 
-    def wire(self) -> dict[str, Any]:
+    def wire(self) -> ItemObject:
         """The item as clients see it."""
-        value: dict[str, Any] = read_stored(self.payload)
+        value: ItemObject = read_stored(self.payload)
         return value

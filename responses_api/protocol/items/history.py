@@ -6,10 +6,10 @@ become the same list of items first, so equivalent spellings render, and count, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from responses_api.ids import Prefix, derived_id
+from responses_api.ids import Prefix
 from responses_api.protocol.items.calls import CompactionTrigger, ItemReference
 from responses_api.protocol.items.hosted import HOSTED_TYPES
 from responses_api.protocol.items.input import InputItem, InputMessage, item_prefix
@@ -53,22 +53,6 @@ def input_items(request: HasInput, *, new_id: Callable[[Prefix], str] | None = N
 def sent_ids(request: HasInput) -> list[str]:
     """The ids that the client gave to its items."""
     return [] if isinstance(request.input, str) else [item.id for item in request.input if item.id is not None]
-
-
-def sent_items(request: HasInput, *, response_id: str, used: Collection[str]) -> list[dict[str, Any]]:
-    """The request's own input with an id for each item: a client's own, unless the history has ``used`` it.
-
-    The others are derived from the response's id, so that they are the same every time.
-    """
-    used = set(used)
-    result = []
-    for index, item in enumerate(input_items(request)):
-        item_id = item.get("id")
-        if item_id is None or item_id in used:
-            item_id = derived_id(item_prefix(item["type"]), f"{response_id}.input", index)
-        used.add(item_id)
-        result.append({"id": item_id, **{key: value for key, value in item.items() if key != "id"}})
-    return result
 
 
 def shown_items(items: Iterable[Mapping[str, Any]], instructions: str | None = None) -> list[Mapping[str, Any]]:

@@ -6,7 +6,7 @@ unchanged.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, get_args
 
 from pydantic import Discriminator, Field, Tag
 
@@ -191,7 +191,7 @@ class ProgramOutput(_Hosted):
     status: Literal["completed", "incomplete"]
 
 
-HOSTED_TYPES = (
+HostedType = Literal[
     "apply_patch_call",
     "apply_patch_call_output",
     "code_interpreter_call",
@@ -212,7 +212,8 @@ HOSTED_TYPES = (
     "tool_search_call",
     "tool_search_output",
     "web_search_call",
-)
+]
+HOSTED_TYPES: Final[tuple[str, ...]] = get_args(HostedType)
 
 HostedItem = Annotated[
     Annotated[ApplyPatchCall, Tag(TAG_PREFIX + "apply_patch_call")]

@@ -2,7 +2,8 @@
 
 from responses_api.protocol.objects.compaction import CompactedHistory
 from responses_api.protocol.objects.conversation import Conversation, DeletedConversation
-from responses_api.protocol.objects.items import Item
+from responses_api.protocol.objects.events import StreamEvent
+from responses_api.protocol.objects.items import Item, OutputItem
 from responses_api.protocol.objects.lists import ItemList
 from responses_api.protocol.objects.model import Model, ModelList
 from responses_api.protocol.objects.response import DeletedResponse, Response, ResponseError, ResponseStatus
@@ -20,9 +21,11 @@ __all__ = [
     "ItemList",
     "Model",
     "ModelList",
+    "OutputItem",
     "Response",
     "ResponseError",
     "ResponseStatus",
     "ServerStatus",
+    "StreamEvent",
     "Usage",
 ]

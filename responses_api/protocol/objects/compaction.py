@@ -7,7 +7,7 @@ from typing import Literal
 from typing_extensions import TypedDict
 
 from responses_api.protocol.objects.fields import Timestamp
-from responses_api.protocol.objects.items import WireItem
+from responses_api.protocol.objects.items import Item
 from responses_api.protocol.objects.usage import Usage
 
 COMPACTION_OBJECT = "response.compaction"
@@ -20,7 +20,7 @@ class UncountedHistory(TypedDict):
     object: Literal["response.compaction"]
     created_at: Timestamp
     model: str
-    output: list[WireItem]
+    output: list[Item]
 
 
 class CompactedHistory(UncountedHistory):

@@ -1,27 +1,19 @@
-"""Items in answers: of any type, and those that the server generates."""
+"""Items in answers: those that clients sent, and those that the server generates.
+
+An item may have more fields than its type: fields that a client sent are listed unchanged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Literal, NotRequired
 
-from pydantic import GetPydanticSchema, with_config
-from typing_extensions import TypedDict
+from pydantic import Field, with_config
+from typing_extensions import TypeAliasType, TypedDict
 
-Phase = Literal["commentary", "final_answer"]
-GeneratedStatus = Literal["in_progress", "completed", "incomplete"]
-
-
-@with_config(extra="allow")
-class Item(TypedDict):
-    """An item of a turn, such as a message, a call or reasoning."""
-
-    id: str
-    type: str
-
-
-WireItem = Annotated[dict[str, Any], GetPydanticSchema(lambda _, handler: handler.generate_schema(Item))]
-"""An item of any type, with the fields of its type."""
+from responses_api.protocol.items.base import ItemStatus as ItemStatus
+from responses_api.protocol.items.hosted import HostedType
+from responses_api.protocol.items.input import Phase as Phase
+from responses_api.protocol.objects.fields import AnyObject
 
 
 class TokenLogprob(TypedDict):
@@ -38,13 +30,34 @@ class Logprob(TokenLogprob):
     top_logprobs: list[TokenLogprob]
 
 
+class InputText(TypedDict):
+    """A text part of an input message or of a tool's output."""
+
+    type: Literal["input_text"]
+    text: str
+
+
 class OutputText(TypedDict):
     """A part of the assistant's message."""
 
     type: Literal["output_text"]
     text: str
-    annotations: list[object]
+    annotations: list[AnyObject]
     logprobs: list[Logprob]
+
+
+class Refusal(TypedDict):
+    """A refusal of the assistant. This server generates none."""
+
+    type: Literal["refusal"]
+    refusal: str
+
+
+class SummaryText(TypedDict):
+    """A part of a summary of the reasoning. This server generates none."""
+
+    type: Literal["summary_text"]
+    text: str
 
 
 class ReasoningText(TypedDict):
@@ -54,46 +67,113 @@ class ReasoningText(TypedDict):
     text: str
 
 
-class GeneratedMessage(Item):
-    """A message of the assistant."""
+@with_config(extra="allow")
+class _Identified(TypedDict):
+    id: str
 
-    status: GeneratedStatus
-    role: Literal["assistant"]
-    content: list[OutputText]
+
+class InputMessageObject(_Identified):
+    """A message of the user, the system or the developer."""
+
+    type: Literal["message"]
+    status: ItemStatus
+    role: Literal["user", "system", "developer"]
+    content: list[InputText]
     phase: NotRequired[Phase]
 
 
-class GeneratedReasoning(Item):
-    """The model's reasoning. There is never a summary."""
+class AssistantMessageObject(_Identified):
+    """A message of the assistant."""
 
-    status: GeneratedStatus
-    summary: Sequence[object]
-    content: list[ReasoningText]
+    type: Literal["message"]
+    status: ItemStatus
+    role: Literal["assistant"]
+    content: list[OutputText | Refusal]
+    phase: NotRequired[Phase]
+
+
+class ReasoningObject(_Identified):
+    """The model's reasoning."""
+
+    type: Literal["reasoning"]
+    status: NotRequired[ItemStatus]
+    summary: list[SummaryText]
+    content: NotRequired[list[ReasoningText]]
     encrypted_content: NotRequired[str]
 
 
-class GeneratedCall(Item):
-    """A call of a tool that the client runs, without its arguments or input."""
-
-    status: GeneratedStatus
+class _Call(_Identified):
+    status: ItemStatus
     call_id: str
     name: str
     namespace: NotRequired[str]
 
 
-class GeneratedFunctionCall(GeneratedCall):
+class FunctionCallObject(_Call):
     """A call of a function."""
 
+    type: Literal["function_call"]
     arguments: str
 
 
-class GeneratedCustomCall(GeneratedCall):
+class CustomToolCallObject(_Call):
     """A call of a custom tool."""
 
+    type: Literal["custom_tool_call"]
     input: str
 
 
-class GeneratedCompaction(Item):
+class _CallOutput(_Identified):
+    status: ItemStatus
+    call_id: str
+    output: str | list[InputText]
+    name: NotRequired[str]
+    namespace: NotRequired[str]
+
+
+class FunctionCallOutputObject(_CallOutput):
+    """The output of a function."""
+
+    type: Literal["function_call_output"]
+
+
+class CustomToolCallOutputObject(_CallOutput):
+    """The output of a custom tool."""
+
+    type: Literal["custom_tool_call_output"]
+
+
+class CompactionObject(_Identified):
     """Replaces a compacted history."""
 
+    type: Literal["compaction"]
     encrypted_content: str
+
+
+class HostedObject(_Identified):
+    """An item of a tool that another server ran, or that works on a machine."""
+
+    type: HostedType
+
+
+OutputItem = TypeAliasType(
+    "OutputItem",
+    Annotated[
+        AssistantMessageObject | ReasoningObject | FunctionCallObject | CustomToolCallObject | CompactionObject,
+        Field(description="An item that the server generated.", discriminator="type"),
+    ],
+)
+Item = TypeAliasType(
+    "Item",
+    Annotated[
+        Annotated[InputMessageObject | AssistantMessageObject, Field(discriminator="role")]
+        | ReasoningObject
+        | FunctionCallObject
+        | FunctionCallOutputObject
+        | CustomToolCallObject
+        | CustomToolCallOutputObject
+        | CompactionObject
+        | HostedObject,
+        Field(description="An item of a turn, such as a message, a call or reasoning.", discriminator="type"),
+    ],
+)

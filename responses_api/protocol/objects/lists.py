@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from typing_extensions import TypedDict
 
-from responses_api.protocol.objects.items import WireItem
+from responses_api.protocol.objects.items import Item
 
 
 class ItemList(TypedDict):
     """A page of items."""
 
     object: Literal["list"]
-    data: list[WireItem]
+    data: list[Item]
     first_id: str | None
     last_id: str | None
     has_more: bool
 
 
-def item_list(items: Sequence[dict[str, Any]], *, has_more: bool) -> ItemList:
+def item_list(items: Sequence[Item], *, has_more: bool) -> ItemList:
     """One page, in the requested order. The ids of an empty page are null."""
     return {
         "object": "list",

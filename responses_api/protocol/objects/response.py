@@ -10,7 +10,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from responses_api.protocol.objects.fields import AnyObject, Count, Metadata, Timestamp
-from responses_api.protocol.objects.items import WireItem
+from responses_api.protocol.objects.items import OutputItem
 from responses_api.protocol.objects.usage import Usage
 from responses_api.protocol.requests.create import CreateResponse
 from responses_api.protocol.requests.parameters import Truncation
@@ -53,7 +53,7 @@ class Response(TypedDict):
     incomplete_details: IncompleteDetails | None
     instructions: str | None
     model: str
-    output: list[WireItem]
+    output: list[OutputItem]
     previous_response_id: str | None
     usage: Usage | None
     metadata: Metadata

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from responses_api.caller import Caller
 from responses_api.errors import InvalidValue, NotFound
-from responses_api.protocol import CreateResponse, input_items, references
+from responses_api.protocol import CreateResponse, input_items, objects, references
 from responses_api.protocol.items.input import InputItem, parse_item
 from responses_api.protocol.requests.compact import CompactRequest
 from responses_api.selectors.history import items_by_key
@@ -67,7 +67,7 @@ def take_input(
     return request, payload
 
 
-def _parsed(item: dict[str, Any], index: int) -> InputItem:
+def _parsed(item: objects.Item, index: int) -> InputItem:
     try:
         return parse_item(item)
     except ValidationError:

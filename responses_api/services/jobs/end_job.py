@@ -1,7 +1,6 @@
 """Ends background jobs that no engine works on: cancelled in the queue, refused, too old, lost too often."""
 
 from functools import partial
-from typing import Any
 
 import orjson
 import structlog
@@ -18,11 +17,12 @@ from responses_api.ids import new_id
 from responses_api.models import Checkpoint, Response
 from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import CreateResponse, objects, restore_create, sent_ids, sent_items
-from responses_api.protocol.objects import ResponseError
+from responses_api.protocol.objects import OutputItem, ResponseError, StreamEvent
 from responses_api.selectors.history import used_ids
 from responses_api.services.prompts.blobs import seal_reasoning
-from responses_api.streaming import EncodedEvent, Event, Outcome, ResponseBuilder, encode_event, failure_events
+from responses_api.streaming import EncodedEvent, Outcome, ResponseBuilder, encode_event, failure_events
 from responses_api.streaming.chunk_record import decode_chunks
+from responses_api.streaming.events import renumbered
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 from responses_api.streaming.token_counts import TokenCounts
 
@@ -89,14 +89,14 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, error: ResponseErr
     return stored
 
 
-def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]], message: str) -> bool:
+def _end_without_output(row: Response, lease: Lease, sent: list[objects.Item], message: str) -> bool:
     batches = all_batches(row.pk)
     cursor = LogCursor.after(batches)
     first = cursor.next_event
-    events = cut_short(row, decoded_events(batches), message=message)
+    events, response = cut_short(row, decoded_events(batches), message=message)
     encoded = [encode_event(event) for event in events]
     ending = Ending(
-        response=events[-1]["response"],
+        response=response,
         input_items=sent,
         started=False,
         is_too_large=True,
@@ -109,8 +109,13 @@ def _end_without_output(row: Response, lease: Lease, sent: list[dict[str, Any]],
 
 
 def ending_events(
-    row: Response, request: CreateResponse, published: list[Event], *, outcome: Outcome, error: ResponseError | None
-) -> tuple[list[Event], objects.Response]:
+    row: Response,
+    request: CreateResponse,
+    published: list[StreamEvent],
+    *,
+    outcome: Outcome,
+    error: ResponseError | None,
+) -> tuple[list[StreamEvent], objects.Response]:
     """The last events of a job and its final object."""
     body = row.body_dict()
     seal = (
@@ -125,17 +130,15 @@ def ending_events(
         log.warning("job.not_replayable", response=row.public_id)
         builder = ResponseBuilder(body, queued=True)
         builder.start()
-        events = builder.finish(outcome, error=error)
-        numbered = enumerate(events, start=len(published))
-        return [{**event, "sequence_number": number} for number, event in numbered], builder.snapshot()
+        return renumbered(builder.finish(outcome, error=error), len(published)), builder.snapshot()
     return builder.finish(outcome, error=error), builder.snapshot()
 
 
 def cut_short(
-    row: Response, published: list[Event], *, message: str, usage: objects.Usage | None = None
-) -> list[Event]:
-    """The last events of a job whose output can't be stored: open items are closed as incomplete, and the output of
-    the final object is empty.
+    row: Response, published: list[StreamEvent], *, message: str, usage: objects.Usage | None = None
+) -> tuple[list[StreamEvent], objects.Response]:
+    """The last events of a job whose output can't be stored, and its final object: open items are closed as
+    incomplete, and the output of the object is empty.
     """
     error: ResponseError = {"code": "server_error", "message": message}
     try:
@@ -143,23 +146,33 @@ def cut_short(
     except NotReplayable:
         log.warning("job.not_replayable", response=row.public_id)
         body = row.body_dict()
-        created: objects.Response = {**body, "status": "in_progress", "usage": usage}
-        return failure_events(created, sequence_number=len(published), message=message)
+        failed: objects.Response = {**body, "status": "failed", "error": error, "usage": usage}
+        return failure_events(failed, sequence_number=len(published), message=message), failed
     builder.finish("failed", error=error)
     events = builder.fail_instead(error, usage=usage)
     closing, end = events[:-2], events[-2:]
     if any(is_oversized(encode_event(event)) for event in closing):
         # The events that close the item repeat its text, and don't fit into the log.
-        closing = [{**closing[-1], "item": without_content(closing[-1]["item"])}]
-    numbered = enumerate([*closing, *end], start=len(published))
-    return [{**event, "sequence_number": number} for number, event in numbered]
+        done = closing[-1]
+        assert done["type"] == "response.output_item.done"
+        closing = [{**done, "item": without_content(done["item"])}]
+    return renumbered([*closing, *end], len(published)), builder.snapshot()
 
 
-def without_content(item: dict[str, Any]) -> dict[str, Any]:
+def without_content(item: OutputItem) -> OutputItem:
     """The item of an incomplete answer without the model's text."""
-    emptied = {"content": [], "arguments": "", "input": ""}
-    others = {key: value for key, value in item.items() if key != "encrypted_content"}
-    return {**others, **{key: value for key, value in emptied.items() if key in item}}
+    emptied = item.copy()
+    match emptied["type"]:
+        case "message":
+            emptied["content"] = []
+        case "reasoning":
+            emptied["content"] = []
+            emptied.pop("encrypted_content", None)
+        case "function_call":
+            emptied["arguments"] = ""
+        case "custom_tool_call":
+            emptied["input"] = ""
+    return emptied
 
 
 def is_oversized(event: EncodedEvent) -> bool:

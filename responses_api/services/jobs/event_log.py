@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import orjson
 from django.conf import settings
@@ -15,6 +14,7 @@ from inference.types import Chunk
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.models import Checkpoint, EventBatch, Response, Status
 from responses_api.models.store.response import ACTIVE
+from responses_api.protocol.objects import StreamEvent
 from responses_api.streaming import EncodedEvent
 from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
 
@@ -246,6 +246,6 @@ def expire_event_logs(pause: Callable[[], None] = lambda: None) -> int:
     return total
 
 
-def decoded_events(batches: Iterable[EventBatch]) -> list[dict[str, Any]]:
+def decoded_events(batches: Iterable[EventBatch]) -> list[StreamEvent]:
     """All events of these batches, as objects."""
     return [orjson.loads(text) for batch in batches for _, text in decode_batch(batch.data)]

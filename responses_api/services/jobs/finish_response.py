@@ -1,6 +1,5 @@
 """The end of a generation: one transaction stores its items, usage and status. Fenced by the lease."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -14,12 +13,14 @@ from responses_api import counting
 from responses_api.counting import count, observe
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.models import Checkpoint, EventBatch, Response, Status, StoreChange, Turn, UsageRecord
+from responses_api.protocol import objects
 from responses_api.services.store.make_room import Evicted, make_room_for_conversations, make_room_for_responses
 from responses_api.services.store.move_conversation import append_turn, history_bytes
 from responses_api.services.store.store_admission import refuse_too_large
 from responses_api.services.store.store_changes import record_change
 from responses_api.services.store.sweep_turns import sweep_turns
 from responses_api.services.store.turns import write_turn
+from responses_api.streaming.events import EndedCompaction
 from responses_api.streaming.token_counts import TokenCounts
 
 from .leases import Lease
@@ -29,9 +30,9 @@ from .leases import Lease
 class Ending:
     """How a generation ended."""
 
-    response: Mapping[str, Any]
+    response: objects.Response | EndedCompaction
     """The final object."""
-    input_items: list[dict[str, Any]]
+    input_items: list[objects.Item]
     """The items of the request, each with its id."""
     input_tokens: int = 0
     cached_tokens: int = 0

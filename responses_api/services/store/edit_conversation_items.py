@@ -1,11 +1,10 @@
 """Adds items to a conversation, and deletes one."""
 
-from typing import Any
-
 from django.db import transaction
 
 from responses_api.caller import Caller
 from responses_api.models import Conversation, StoreChange, TurnItem
+from responses_api.protocol import objects
 from responses_api.protocol.requests.conversations import CreateItems, added_items
 from responses_api.selectors.conversations import (
     conversation_not_found,
@@ -23,7 +22,7 @@ from .sweep_turns import sweep_turns
 from .turns import refer_turns, with_free_ids, write_turn
 
 
-def add_conversation_items(*, caller: Caller, conversation_id: str, request: CreateItems) -> list[dict[str, Any]]:
+def add_conversation_items(*, caller: Caller, conversation_id: str, request: CreateItems) -> list[objects.Item]:
     """Add items as one turn; returns them with their ids."""
     row = get_conversation(caller=caller, conversation_id=conversation_id)
     if not request.items:

@@ -4,12 +4,13 @@ A request may have 20,000 items, and SQLite blocks all other writers until the t
 """
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db import connection
 from django.utils import timezone
 
 from responses_api.models import Item, TurnItem
+from responses_api.protocol import objects
 from responses_api.protocol.json.writer import write_json
 
 ITEM_COLUMNS = "project_id, wire_id, type, payload, created_at"
@@ -34,7 +35,7 @@ class NewEntry(NamedTuple):
     is_output: bool
 
 
-def new_item(payload: dict[str, Any]) -> NewItem:
+def new_item(payload: objects.Item) -> NewItem:
     """The row of an item in wire form."""
     text = write_json(payload)
     return NewItem(payload["id"], payload["type"], text.decode(), len(text))

@@ -3,20 +3,21 @@
 The bytes of new items are added to the transaction's `StoreChange`, which the owner of the transaction records.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from responses_api.ids import new_id
 from responses_api.models import StoreChange, Turn, TurnItem
+from responses_api.protocol import objects
 from responses_api.protocol.items.input import item_prefix
 from responses_api.selectors.conversations import Place
 from responses_api.selectors.history import used_ids
 
 from .insert_items import NewEntry, insert_entries, insert_items, new_item
 
-Payloads = Sequence[tuple[dict[str, Any], bool]]
+Payloads = Sequence[tuple[objects.Item, bool]]
 """Items in wire form, each with whether it was generated."""
 
 
@@ -84,19 +85,20 @@ def repeat_turn(turn: Turn, *, parent: Turn | None, change: StoreChange) -> Turn
     return refer_turn(project_id=turn.project_id, parent=parent, entries=repeated)
 
 
-def with_free_ids(payloads: Payloads, *, parent: Turn | None) -> Payloads:
+def with_free_ids(payloads: Sequence[tuple[Mapping[str, Any], bool]], *, parent: Turn | None) -> Payloads:
     """The items, with a new id where an item has none, or one that ``parent``'s history or an earlier item uses."""
     ids = [payload["id"] for payload, _ in payloads if "id" in payload]
     used = used_ids(None if parent is None else parent.pk, ids)
     result = []
     for payload, is_output in payloads:
-        if payload.get("id") is None or payload["id"] in used:
-            payload = with_new_id(payload)
-        used.add(payload["id"])
-        result.append((payload, is_output))
+        is_free = payload.get("id") is not None and payload["id"] not in used
+        item = cast("objects.Item", payload) if is_free else with_new_id(payload)
+        used.add(item["id"])
+        result.append((item, is_output))
     return result
 
 
-def with_new_id(payload: dict[str, Any]) -> dict[str, Any]:
+def with_new_id(payload: Mapping[str, Any]) -> objects.Item:
     """The item with a new id."""
-    return {"id": new_id(item_prefix(payload["type"])), **{key: value for key, value in payload.items() if key != "id"}}
+    others = {key: value for key, value in payload.items() if key != "id"}
+    return cast("objects.Item", {"id": new_id(item_prefix(payload["type"])), **others})

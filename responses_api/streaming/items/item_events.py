@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
 
 from responses_api.ids import Prefix, derived_id
-from responses_api.streaming.events import Event, MakeEvent
+from responses_api.protocol.objects import OutputItem
+from responses_api.protocol.objects.events import ContentPartEvent, ItemPlace, OutputItemEvent, PartPlace
+from responses_api.protocol.objects.items import OutputText, ReasoningText
 
 
 class ItemEvents:
     """Guarantees that every event names its item, and that `text` is what the deltas concatenate to.
 
-    Ids are derived from the response's id and from the item's place in the output. With `in_part`, the events
-    between the first and the last belong to the item's only content part.
+    Ids are derived from the response's id and from the item's place in the output. An item has one content part at
+    most.
     """
 
-    def __init__(
-        self, make_event: MakeEvent, *, prefix: Prefix, response_id: str, output_index: int, in_part: bool
-    ) -> None:
-        self._event = make_event
+    def __init__(self, next_number: Callable[[], int], *, prefix: Prefix, response_id: str, output_index: int) -> None:
+        self._next_number = next_number
         self._response_id = response_id
         self._output_index = output_index
         self._deltas: list[str] = []
         self.item_id = self.derived_id(prefix)
-        self._place: dict[str, Any] = {"item_id": self.item_id, "output_index": output_index}
-        if in_part:
-            self._place["content_index"] = 0
 
     @property
     def text(self) -> str:
@@ -36,15 +32,45 @@ class ItemEvents:
         """An id derived from this item's place, of another kind than its own."""
         return derived_id(prefix, self._response_id, self._output_index)
 
-    def added(self, item: Mapping[str, Any]) -> Event:
-        return self._event("response.output_item.added", output_index=self._output_index, item=item)
+    def added(self, item: OutputItem) -> OutputItemEvent:
+        return {
+            "type": "response.output_item.added",
+            "sequence_number": self._next_number(),
+            "output_index": self._output_index,
+            "item": item,
+        }
 
-    def done(self, item: Mapping[str, Any]) -> Event:
-        return self._event("response.output_item.done", output_index=self._output_index, item=item)
+    def done(self, item: OutputItem) -> OutputItemEvent:
+        return {
+            "type": "response.output_item.done",
+            "sequence_number": self._next_number(),
+            "output_index": self._output_index,
+            "item": item,
+        }
 
-    def delta(self, type: str, delta: str, **fields: Any) -> Event:
+    def part_added(self, part: OutputText | ReasoningText) -> ContentPartEvent:
+        return {"type": "response.content_part.added", **self.part_place(), "part": part}
+
+    def part_done(self, part: OutputText | ReasoningText) -> ContentPartEvent:
+        return {"type": "response.content_part.done", **self.part_place(), "part": part}
+
+    def add_delta(self, delta: str) -> None:
+        """The next event adds this text."""
         self._deltas.append(delta)
-        return self._event(type, **self._place, delta=delta, **fields)
 
-    def event(self, type: str, **fields: Any) -> Event:
-        return self._event(type, **self._place, **fields)
+    def place(self) -> ItemPlace:
+        """The place of the next event of the item."""
+        return {
+            "sequence_number": self._next_number(),
+            "item_id": self.item_id,
+            "output_index": self._output_index,
+        }
+
+    def part_place(self) -> PartPlace:
+        """The place of the next event of the item's content part."""
+        return {
+            "sequence_number": self._next_number(),
+            "item_id": self.item_id,
+            "output_index": self._output_index,
+            "content_index": 0,
+        }

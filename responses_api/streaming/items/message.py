@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from responses_api.protocol.objects.items import GeneratedMessage, GeneratedStatus, Logprob, OutputText, Phase
-from responses_api.streaming.events import Event, ItemEnd
+from responses_api.protocol.objects import StreamEvent
+from responses_api.protocol.objects.events import OutputTextDelta
+from responses_api.protocol.objects.items import AssistantMessageObject, ItemStatus, Logprob, OutputText, Phase, Refusal
+from responses_api.streaming.events import ItemEnd
 from responses_api.streaming.items.item_events import ItemEvents
 from responses_api.streaming.json_copy import json_copy
 
@@ -18,30 +20,38 @@ class MessageItem:
         self._events = events
         self._logprobs: list[Logprob] = []
 
-    def open(self) -> list[Event]:
-        return [
-            self._events.added(self._item("in_progress", [])),
-            self._events.event("response.content_part.added", part=self._part()),
-        ]
+    def open(self) -> list[StreamEvent]:
+        return [self._events.added(self._item("in_progress", [])), self._events.part_added(self._part())]
 
-    def text(self, delta: str, logprobs: Sequence[Logprob] = ()) -> Event:
+    def text(self, delta: str, logprobs: Sequence[Logprob] = ()) -> OutputTextDelta:
         entries: list[Logprob] = json_copy(list(logprobs)) if logprobs else []
         self._logprobs += entries
-        return self._events.delta("response.output_text.delta", delta, logprobs=json_copy(entries) if entries else [])
+        self._events.add_delta(delta)
+        return {
+            "type": "response.output_text.delta",
+            **self._events.part_place(),
+            "delta": delta,
+            "logprobs": json_copy(entries) if entries else [],
+        }
 
-    def close(self, end: ItemEnd) -> list[Event]:
+    def close(self, end: ItemEnd) -> list[StreamEvent]:
         part = self._part()
         return [
-            self._events.event("response.output_text.done", text=part["text"], logprobs=json_copy(part["logprobs"])),
-            self._events.event("response.content_part.done", part=part),
+            {
+                "type": "response.output_text.done",
+                **self._events.part_place(),
+                "text": part["text"],
+                "logprobs": json_copy(part["logprobs"]),
+            },
+            self._events.part_done(part),
             self._events.done(self.as_item(end)),
         ]
 
-    def as_item(self, end: ItemEnd) -> GeneratedMessage:
+    def as_item(self, end: ItemEnd) -> AssistantMessageObject:
         return self._item(end, [self._part()])
 
-    def _item(self, status: GeneratedStatus, content: list[OutputText]) -> GeneratedMessage:
-        item: GeneratedMessage = {
+    def _item(self, status: ItemStatus, content: list[OutputText | Refusal]) -> AssistantMessageObject:
+        item: AssistantMessageObject = {
             "id": self._events.item_id,
             "type": "message",
             "status": status,

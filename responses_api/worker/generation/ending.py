@@ -1,9 +1,8 @@
 """The end of a run: the outcome of its answer, and how it is stored."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import structlog
 from django.db import Error as DatabaseError
@@ -11,11 +10,12 @@ from django.db import Error as DatabaseError
 from inference.types import Finish
 from responses_api.interruptions import StopReason
 from responses_api.models import EventBatch
-from responses_api.protocol import usage
+from responses_api.protocol import objects, usage
 from responses_api.services.jobs.finish_response import Ending, finish_response, was_finished
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.prompts.reasoning_echo import remember_thinking
 from responses_api.streaming import Answer, Event, Outcome
+from responses_api.streaming.events import EndedCompaction
 
 from .check_answer import check_answer
 from .prepare_generation import Prepared
@@ -67,7 +67,7 @@ class AnswerEnd:
             outcome = "cancelled"
         return Verdict(outcome=outcome, message=error or self.stop.sentence, reason=reason)
 
-    def events(self, verdict: Verdict) -> list[Event]:
+    def events(self, verdict: Verdict) -> Sequence[Event]:
         """The last events of the answer."""
         counts, read = self.answer.counts, self.prepared.prompt_tokens
         if self.prepared.generation is None:
@@ -87,7 +87,11 @@ class AnswerEnd:
         )
 
     def store(
-        self, response: Mapping[str, Any], *, is_too_large: bool = False, log_end: EventBatch | None = None
+        self,
+        response: objects.Response | EndedCompaction,
+        *,
+        is_too_large: bool = False,
+        log_end: EventBatch | None = None,
     ) -> bool:
         """Store the final object; False without the lease. Retries for a while when the database is unavailable.
 
@@ -136,7 +140,7 @@ class AnswerEnd:
             return False
         error = "A call was not completed." if self.answer.is_cut_in_call else ""
         if generation is not None and generation.constraint is not None:
-            error = error or check_answer(self.answer.snapshot(), request)
+            error = error or check_answer(self.answer.snapshot()["output"], request)
         if error:
             log.error("generation.invalid_answer", response=self.lease.public_id, error=error)
         return bool(error)

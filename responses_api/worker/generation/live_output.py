@@ -56,7 +56,7 @@ class LiveOutput:
         """A foreground response is never resumed."""
         return None
 
-    def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
+    def open(self, answer: Answer, prepared: Prepared, events: Sequence[Event]) -> None:
         """Publish the first events."""
         if self._is_streamed and events:
             first = self._encoded(events)
@@ -126,7 +126,7 @@ class LiveOutput:
         """The events that will be published, encoded: for a reader of the whole object, only the last one."""
         return [encode_event(event) for event in (events if self._is_streamed else events[-1:])]
 
-    def _publish(self, events: list[Event]) -> None:
+    def _publish(self, events: Sequence[Event]) -> None:
         if events and self._is_streamed:  # a reader of the whole object would be woken in vain
             self.published.add(self._encoded(events))
 

@@ -117,7 +117,7 @@ class LoggedOutput:
             spent=TokenCounts(**orjson.loads(checkpoint.spent)),
         )
 
-    def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
+    def open(self, answer: Answer, prepared: Prepared, events: Sequence[Event]) -> None:
         """Persist a checkpoint; or, with an earlier worker's checkpoint, replay the log into the answer."""
         self._answer, self._prepared = answer, prepared
         if self._continuation is not None:
@@ -231,13 +231,14 @@ class LoggedOutput:
     def _rest(self, answer: Answer) -> list[Event]:
         """The events of the text that was held back: they are persisted with the end."""
         events = answer.feed([self._final]) if self._final is not None and answer.is_generated else []
-        return events + answer.flush()
+        return [*events, *answer.flush()]
 
     def _store_without_content(self, end: AnswerEnd, message: str, *, usage: Usage | None = None) -> list[EncodedEvent]:
         """The same for a job whose answer can't be stored: it fails after the events that are persisted."""
-        events = cut_short(self._row, decoded_events(all_batches(self._row.pk)), message=message, usage=usage)
+        published = decoded_events(all_batches(self._row.pk))
+        events, response = cut_short(self._row, published, message=message, usage=usage)
         last = encoded(events)
-        stored = end.store(events[-1]["response"], is_too_large=True, log_end=self._log_end(last))
+        stored = end.store(response, is_too_large=True, log_end=self._log_end(last))
         return last if stored else []
 
     def _log_end(self, events: list[EncodedEvent]) -> EventBatch:

@@ -25,7 +25,7 @@ class Output(Protocol):
         """The run has begun on a model with this digest. Returns what it resumes from, if there is anything."""
         ...
 
-    def open(self, answer: Answer, prepared: Prepared, events: list[Event]) -> None:
+    def open(self, answer: Answer, prepared: Prepared, events: Sequence[Event]) -> None:
         """The request is accepted: these events begin the stream."""
         ...
 

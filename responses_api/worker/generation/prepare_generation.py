@@ -6,7 +6,7 @@ A history that is to be compacted needs generations before the answer: see :clas
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import cast
 
 from django.conf import settings
 
@@ -17,7 +17,8 @@ from responses_api.interruptions import Check, unchecked
 from responses_api.models import Response
 from responses_api.protocol import CreateResponse, objects, restore_create, sent_items
 from responses_api.protocol.items.compaction import Item, is_summary
-from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
+from responses_api.protocol.objects.compaction import COMPACTION_OBJECT, UncountedHistory
+from responses_api.protocol.objects.items import CompactionObject
 from responses_api.protocol.requests.compact import SUMMARY_TOKENS, CompactRequest, restore_compact
 from responses_api.selectors.history import history_items, history_size
 from responses_api.services.prompts.assemble_history import COMPACTING, Assembly, assembling
@@ -49,8 +50,8 @@ class Prepared:
 
     generation: GenerationRequest | None
     """``None`` when nothing is generated: the request asked for a compaction only."""
-    input_items: list[dict[str, Any]]
-    body: objects.Response
+    input_items: list[objects.Item]
+    body: objects.Response | UncountedHistory
     compacted: CompactedHistory | None = None
     spent: TokenCounts = field(default_factory=TokenCounts)
     """The tokens of the compaction."""
@@ -76,7 +77,7 @@ class _Job:
     row: Response
     request_id: str
     request: CreateResponse | CompactRequest
-    sent: list[dict[str, Any]]
+    sent: list[objects.Item]
     items: list[Item]
     """The whole history: the stored items and those of the request."""
     body: objects.Response
@@ -332,9 +333,10 @@ class Compacting:
         blob = seal_compaction(content, owner=job.cache_scope)
         instructions = self._summariser.split.instructions
         if isinstance(job.request, CompactRequest):
-            item: Item = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
+            item: CompactionObject = {"id": new_id("cmp_"), "type": "compaction", "encrypted_content": blob}
             listed = [kept for kept in (*instructions, *content.items) if not is_summary(kept)]
-            body: objects.Response = {**job.body, "output": [dict(kept) for kept in (*listed, item)]}
+            history = cast("UncountedHistory", job.body)
+            body: UncountedHistory = {**history, "output": [*cast("list[objects.Item]", listed), item]}
             return Prepared(generation=None, input_items=[], body=body, spent=self._spent)
         items = content.replacing(instructions)
         compacted = CompactedHistory(

@@ -9,7 +9,6 @@ from responses_api.caller import cache_scope
 from responses_api.errors import ApiError, ServerError
 from responses_api.interruptions import StopReason
 from responses_api.models import Response
-from responses_api.protocol.objects.compaction import COMPACTION_OBJECT
 from responses_api.services.jobs.leases import Lease
 from responses_api.services.prompts.blobs import seal_reasoning
 from responses_api.streaming import Answer, CompactionBuilder, Event, ResponseBuilder
@@ -146,18 +145,19 @@ def new_run(*, row: Response, lease: Lease, log: Log) -> Run:
     return Run(row=row, lease=lease, output=output, stop=stop)
 
 
-def new_answer(prepared: Prepared, *, queued: bool, owner: str) -> tuple[Answer, list[Event]]:
+def new_answer(prepared: Prepared, *, queued: bool, owner: str) -> tuple[Answer, Sequence[Event]]:
     """The answer to a prepared request, and the events that open its stream."""
-    if prepared.body["object"] == COMPACTION_OBJECT:
-        answer = Answer(CompactionBuilder(prepared.body))
+    body = prepared.body
+    if body["object"] == "response.compaction":
+        answer = Answer(CompactionBuilder(body))
         return answer, answer.open()
     request = prepared.request
     seal = partial(seal_reasoning, owner=owner) if request is not None and request.wants_encrypted_reasoning else None
-    builder = ResponseBuilder(prepared.body, queued=queued, answers=prepared.generation is not None, seal=seal)
+    builder = ResponseBuilder(body, queued=queued, answers=prepared.generation is not None, seal=seal)
     answer = Answer(builder, parser=prepared.parser, logprobs=request is not None and request.wants_logprobs)
     events = answer.open()
     done = prepared.compacted
-    if done is not None:
-        tokens = (done.tokens_before, done.tokens_after) if done.announced else None
-        events += answer.add_compaction(done.encrypted_content, tokens=tokens)
-    return answer, events
+    if done is None:
+        return answer, events
+    tokens = (done.tokens_before, done.tokens_after) if done.announced else None
+    return answer, [*events, *answer.add_compaction(done.encrypted_content, tokens=tokens)]

@@ -147,7 +147,7 @@ def finish(user: ApiUser) -> Trial:
     def end() -> None:
         if Response.objects.filter(pk=running.row.pk, turn=None).exists():
             running.end()
-        found = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        found: Any = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
         assert [item["content"][0]["text"] for item in found["data"]] == ["before", "first", "ok", "new", "ok"]
 
     return trial(user, end, **{first: ["before", "first"]})
@@ -278,8 +278,10 @@ def faults_of(trial: Trial, *, again: bool) -> Iterator[str]:
         yield f"the sums are {recorded_totals(project)}, the rows' are {true_totals(project)}"
     for response_id, inputs in trial.keeps.items():
         row = get_response(caller=caller, response_id=response_id)
-        found = [item["content"][0]["text"] for item in list_input_items(row, query=OLDEST_FIRST)["data"]]
-        if found != inputs or wire_response(row)["output"][0]["content"][0]["text"] != "ok":
+        page: Any = list_input_items(row, query=OLDEST_FIRST)
+        response: Any = wire_response(row)
+        found = [item["content"][0]["text"] for item in page["data"]]
+        if found != inputs or response["output"][0]["content"][0]["text"] != "ok":
             yield f"a response that stays has the inputs {found}"
     if again and not trial.is_done():
         yield "what was deleted is still there"

@@ -57,10 +57,11 @@ def job_log(lease: Lease, writer: LogWriter) -> JobLog:
 
 
 def events(first: int, count: int) -> list[tuple[str, str]]:
-    return [
-        encode_event({"type": "response.output_text.delta", "sequence_number": number, "delta": "é\n"})
+    deltas: list[Any] = [
+        {"type": "response.output_text.delta", "sequence_number": number, "delta": "é\n"}
         for number in range(first, first + count)
     ]
+    return [encode_event(delta) for delta in deltas]
 
 
 def test_events_are_persisted_in_order_and_then_published(
