@@ -1,10 +1,10 @@
 """`make bench`: every figure that the project promises, each beside its limit. Nothing else should run meanwhile.
 
-python -m tests.perf.bench [NAME …] [--short] [--streams 1,8] [--set NAME=VALUE …] [--json FILE]
+python -m tests.perf.bench [NAME …] [--short] [--streams 1,8] [--set NAME=VALUE …] [--json FILE] [--publish]
 
 What is compared takes turns in one run, three times, and the medians count. The figures are kept in a JSON file: a run
 of some measurements replaces theirs and leaves the others. `--short` is for CI: it keeps ratios and holds them to
-nothing.
+nothing. `--publish` writes the kept figures into docs/performance.md, after the measurements that are named, if any.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from pathlib import Path
 from responses_site.setting_kinds import BASE_DIR
 
 from . import chain, constraints, latency
+from .document import publish
 from .load.disturbance import Disturbance
 from .measures import (
     causes,
@@ -63,6 +64,7 @@ def main() -> int:
         "--against", type=pair, action="append", default=[], metavar="NAME=VALUE", help="for a second server of ours"
     )
     parser.add_argument("--peers", type=Path, action="append", default=[], metavar="VENV", help="has other servers")
+    parser.add_argument("--publish", action="store_true", help="write the kept figures into docs/performance.md")
     parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures are kept")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # servers are ended then, too
@@ -80,11 +82,13 @@ def main() -> int:
             against=dict(arguments.against),
             peers=tuple(path.resolve() for path in arguments.peers),
         )
-        for name in arguments.names or (SHORT if arguments.short else MEASURES):
+        for name in arguments.names or (SHORT if arguments.short else () if arguments.publish else MEASURES):
             disturbance = Disturbance()
             MEASURES[name](options, report)
             report.note_details(f"disturbance/{name}", {"cores_of_others": disturbance.tell()})
             report.write()
+    if arguments.publish:
+        publish(report)
     return 1 if report.missed and not arguments.short else 0
 
 

@@ -1,9 +1,11 @@
-"""Figures are kept and held to their limits."""
+"""Figures are kept, held to their limits and written into the documentation."""
 
+import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 import pytest
 
+from tests.perf import chart, document
 from tests.perf.report import Figure, Report
 
 
@@ -34,3 +36,21 @@ def test_a_later_run_replaces_what_it_measures_and_leaves_the_rest(tmp_path: Pat
 def test_a_figure_says_whether_it_is_within_its_limit(figure: Figure, text: str) -> None:
     """In one line."""
     assert str(figure) == text
+
+
+def test_the_picture_is_well_formed_whatever_was_measured() -> None:
+    """A part of the figures draws a part of the picture."""
+    figures = {
+        "default/bare/1/rate": Figure(title="", value=17.0, unit="tokens a second"),
+        "default/ours/1/rate": Figure(title="", value=16.0, unit="tokens a second"),
+        "tiny/embedded/8/ratio": Figure(title="", value=0.8),
+    }
+    for some in ({}, dict(list(figures.items())[:2]), figures):
+        picture = ElementTree.fromstring(chart.draw(some))
+        assert sum("height" in bar.attrib and bar.attrib["height"] != "12" for bar in picture.iter()) == len(some)
+
+
+def test_the_published_page_and_picture_are_those_of_the_published_figures() -> None:
+    """Nobody has edited the table by hand, or the figures without it."""
+    for path, text in document.documents().items():
+        assert path.read_text(encoding="utf-8") == text, f"{path.name} is not in sync: make bench ARGS=--publish"
