@@ -164,6 +164,9 @@ class Chunk:
     """One sentence, with finish "error"."""
 
 
+STOPPED = "The engine stopped."
+"""The error of the requests that an engine's own failure ends."""
+
 Sink = Callable[[list[Chunk]], None]
 """Called on the engine's thread once per step, with all chunks of the step. It must be fast and must not raise."""
 

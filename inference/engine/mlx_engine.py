@@ -4,6 +4,7 @@ Importing this module imports no model library; the thread does, when the engine
 """
 
 import contextlib
+import gc
 import logging
 import threading
 from collections import deque
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from inference.engine.blas import preload_openblas
 from inference.engine.scheduler import Scheduler
 from inference.models.registry import ModelEntry
-from inference.types import Chunk, EngineLoad, GenerationRequest, ModelError, ModelInfo, Progress, Sink
+from inference.types import STOPPED, Chunk, EngineLoad, GenerationRequest, ModelError, ModelInfo, Progress, Sink
 
 if TYPE_CHECKING:
     from inference.engine.batch import Batch
@@ -98,7 +99,8 @@ class MlxEngine:
         self._to_forget.append(scope)
 
     def load(self) -> EngineLoad:
-        return self._scheduler.load(cache_bytes=self._prefix_cache.nbytes if self._prefix_cache else 0)
+        cache = self._prefix_cache  # its own thread sets it to None when it ends
+        return self._scheduler.load(cache_bytes=cache.nbytes if cache is not None else 0)
 
     def close(self) -> None:
         self._closing = True
@@ -114,18 +116,32 @@ class MlxEngine:
         try:
             ended = self._serve(progress)
         except Exception as error:
-            ended = Chunk(request_id="", finish="error", error="The engine stopped.")
-            if not isinstance(error, ModelError):
+            ended = Chunk(request_id="", finish="error", error=STOPPED)
+            is_known = isinstance(error, ModelError)
+            if not is_known:
                 log.exception("the engine stopped")
-                error = ModelError(f"The engine stopped ({error}).")
-            self._load_error = error
+            # A new error, since the frames of this one hold the model, which is to be freed before it is loaded again.
+            self._load_error = ModelError(str(error) if is_known else f"The engine stopped ({error}).")
         self._scheduler.close()
-        self._emit([_addressed(ended, request_id) for request_id in self._scheduler.drain()])
+        live = self._scheduler.drain()
+        if ended.finish == "error" and live:
+            log.error("the engine of %s stopped, and with it the requests %s", self.info.name, ", ".join(live))
+        self._emit([_addressed(ended, request_id) for request_id in live])
+        self._free()
         self._ready.set()
         with contextlib.suppress(ImportError):
             import mlx.core as mx
 
             mx.clear_streams()  # without this the process often aborts when it exits
+
+    def _free(self) -> None:
+        """Release the model's memory."""
+        self._prefix_cache = None
+        gc.collect()  # an error's frames and the batch refer to each other
+        with contextlib.suppress(ImportError):
+            import mlx.core as mx
+
+            mx.clear_cache()
 
     def _serve(self, progress: Progress) -> Chunk:
         """Load the model and run until the engine is closed; returns the chunk that then ends live sequences."""
@@ -147,9 +163,11 @@ class MlxEngine:
         if not self._closing:
             self._scheduler.open()
         self._ready.set()
-        while self._scheduler.is_open and threading.main_thread().is_alive():
-            self._step(batch)
-        batch.close()
+        try:
+            while self._scheduler.is_open and threading.main_thread().is_alive():
+                self._step(batch)
+        finally:
+            batch.close()
         return Chunk(request_id="", finish="cancelled")
 
     def _step(self, batch: "Batch") -> None:

@@ -80,7 +80,7 @@ class Sequence:
 
     def failed(self, error: Exception) -> Chunk:
         """The final chunk after an error of the model."""
-        log.error("a sequence failed", exc_info=error)
+        log.error("a sequence failed: %s", self.request.id, exc_info=error)
         reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
         return self.final("error", error=f"The model failed in a step ({reason}).")
 

@@ -18,6 +18,7 @@ from inference.scripted.script import Fail, Script, read_script
 from inference.scripted.thinking import limited
 from inference.scripted.tokenizer import VOCAB_SIZE, token_bytes
 from inference.types import (
+    STOPPED,
     Chunk,
     Constraint,
     EngineLoad,
@@ -181,10 +182,10 @@ class ScriptedEngine:
         except Exception:  # every live sequence still gets its last chunk
             log.exception("the scripted engine stopped")
             self._scheduler.close()
-            ended = [
-                Chunk(request_id=id, finish="error", error="The engine stopped.") for id in self._scheduler.drain()
-            ]
-            self._emit(ended)
+            live = self._scheduler.drain()
+            if live:
+                log.error("the engine of %s stopped, and with it the requests %s", self.info.name, ", ".join(live))
+            self._emit([Chunk(request_id=id, finish="error", error=STOPPED) for id in live])
         else:
             self._emit([Chunk(request_id=id, finish="cancelled") for id in self._scheduler.drain()])
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from django.db import OperationalError
 
+from inference.types import ModelError
 from responses_api.bus.messages import ResponseRefused
 from responses_api.errors import Overloaded
 from responses_api.models import Response
@@ -17,7 +18,7 @@ from responses_api.services.prompts.assemble_history import COMPACTING
 from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
 from responses_api.worker.generation.run import Run
 from responses_api.worker.runtime import claimer, preparer
-from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.runtime.hosted_models import HostedModel, ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
 from tests.turns import ApiUser
@@ -117,6 +118,65 @@ def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: 
     worker.drain()
     assert end(sent, public_id) == "response.completed"
     assert model.engine is not stopped
+
+
+def break_engine(model: HostedModel) -> None:
+    """Let the engine's thread fail in its next step."""
+    with patch.object(model.engine, "_cancel", side_effect=RuntimeError("out of memory")):
+        wait_until(lambda: not model.engine.is_running)
+
+
+def test_an_engine_that_fails_ends_its_requests_and_starts_again_by_itself(
+    worker: GenerationWorker, host: ModelHost, sent: Sent, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No request is needed for that. A background job resumes on the new engine."""
+    (model,) = host
+    failed = model.engine
+    live = queue("[[slow: 0.02]] [[tokens: 200]] private")
+    job = queue("[[slow: 0.02]] [[tokens: 60]] private", background=True)
+    worker.wake(background=True)
+    wait_until(lambda: failed.load().running == 2)
+    break_engine(model)
+    wait_until(lambda: model.is_running and model.engine is not failed)
+    wait_until_ended(worker)
+    assert end(sent, live) == "response.failed"
+    assert Response.objects.get(public_id=job).status == "completed"
+    (line,) = [record.getMessage() for record in caplog.records if "and with it the requests" in record.getMessage()]
+    assert live in line
+    assert job in line
+    assert "private" not in caplog.text
+
+
+def test_an_engine_that_keeps_failing_is_started_after_a_pause(host: ModelHost) -> None:
+    """Meanwhile nothing is claimed for its model, and loading it is refused at once."""
+    (model,) = host
+    model.engine.close()
+    host.restart_stopped()
+    assert model.is_running
+    again = model.engine
+    again.close()
+    host.restart_stopped()
+    assert model.is_pausing
+    assert host.names == []
+    with pytest.raises(ModelError, match="starts in 1 s"):
+        model.ensure_running()
+
+    def restarted() -> bool:
+        host.restart_stopped()
+        return model.is_running
+
+    wait_until(restarted)
+    assert host.names == [model.name]
+
+
+def test_an_unloaded_model_is_not_started_again(host: ModelHost) -> None:
+    """Its engine was closed on purpose."""
+    (model,) = host
+    host.close()
+    host.restart_stopped()
+    assert not model.is_running
+    with pytest.raises(ModelError, match="unloaded"):
+        model.ensure_running()
 
 
 def test_a_worker_forgets_ended_runs(worker: GenerationWorker, sent: Sent) -> None:

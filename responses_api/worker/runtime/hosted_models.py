@@ -12,19 +12,26 @@ from django.conf import settings
 from inference import MlxOptions, ModelEntry, Registry, ScriptedOptions, open_model
 from inference.types import ChatTokenizer, Engine, EngineLoad, ModelError, Progress, Sink
 
+from .restart_backoff import RestartBackoff
+
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True, kw_only=True)
 class HostedModel:
-    """A model, its announcement, and its engine. An engine that stops by itself is replaced."""
+    """A model, its announcement, and its engine. An engine that stops by itself is replaced, after a pause if it has
+    failed shortly before.
+    """
 
     announcement: dict[str, Any]
     engine: Engine
     tokenizer: ChatTokenizer
     make_engine: Callable[[], Engine]
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _backoff: RestartBackoff = field(default_factory=RestartBackoff)
     _started: bool = False
+    _was_loaded: bool = False
+    _is_closed: bool = False
 
     @property
     def name(self) -> str:
@@ -36,17 +43,37 @@ class HostedModel:
         """Whether the model is loaded and its engine runs."""
         return self._started and self.engine.is_running
 
+    @property
+    def is_pausing(self) -> bool:
+        """Whether its engine has failed too recently to be started."""
+        return self._backoff.remaining > 0
+
     def ensure_running(self, *, progress: Progress | None = None) -> None:
-        """Load the model, unless its engine runs already. Raises :class:`ModelError`."""
+        """Load the model, unless its engine runs already. Raises :class:`ModelError`, and at once during a pause."""
         with self._lock:
             if self.is_running:
                 return
+            if self._is_closed:
+                raise ModelError(f"The model {self.name} has been unloaded.")
             if self._started:
-                log.error("worker.engine_replaced", model=self.name)
+                self._backoff.note_failure()
+                log.error("worker.engine_replaced", model=self.name, pause_seconds=round(self._backoff.remaining, 1))
                 self.engine.close()
                 self.engine, self._started = self.make_engine(), False
-            self.engine.start(progress=progress)
-            self._started = True
+            if self.is_pausing:
+                raise ModelError(f"The engine of {self.name} failed, and starts in {self._backoff.remaining:.0f} s.")
+            try:
+                self.engine.start(progress=progress)
+            except ModelError:
+                self._backoff.note_failure()
+                raise
+            self._started = self._was_loaded = True
+            self._backoff.note_start()
+
+    def restart_if_stopped(self) -> None:
+        """Load the model again if it was loaded and its engine has stopped by itself. Raises :class:`ModelError`."""
+        if self._was_loaded and not (self._is_closed or self.is_running or self.is_pausing):
+            self.ensure_running()
 
     def load(self) -> EngineLoad:
         """The load of its engine."""
@@ -55,6 +82,7 @@ class HostedModel:
     def close(self) -> None:
         """End its engine; live sequences get their last chunk first."""
         with self._lock:
+            self._is_closed = True
             self.engine.close()
 
 
@@ -78,8 +106,8 @@ class ModelHost:
 
     @property
     def names(self) -> list[str]:
-        """The names by which rows are claimed."""
-        return list(self._models)
+        """The names by which rows are claimed: while an engine pauses, its rows wait, or go to another worker."""
+        return [model.name for model in self if not model.is_pausing]
 
     @property
     def announcements(self) -> list[dict[str, Any]]:
@@ -107,6 +135,14 @@ class ModelHost:
             raise ModelError("There is no model to serve. `manage.py models pull` gets the default one.")
         return models[0]
 
+    def restart_stopped(self) -> None:
+        """Start the engines again that have stopped by themselves, without waiting for a request."""
+        for model in self:
+            try:
+                model.restart_if_stopped()
+            except ModelError as error:
+                log.error("worker.engine_not_restarted", model=model.name, error=str(error))
+
     def close(self) -> None:
         """End all engines."""
         for model in self:
@@ -126,7 +162,7 @@ class ModelHost:
             elif known.announcement["digest"] == entry.digest:
                 known.announcement = announcement_of(entry)
         present = {entry.name for entry in found}
-        for name in self.names:
+        for name in list(self._models):
             if name not in present:
                 # Its files are gone. Running sequences end normally, and no new rows are claimed for it.
                 self._models.pop(name).close()

@@ -58,6 +58,7 @@ class Housekeeper:
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
+            Periodic("worker-engines", self._host.restart_stopped, seconds=beat),
             Periodic("worker-log", empty_write_ahead_log, return_freed_memory, seconds=beat),
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
