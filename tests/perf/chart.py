@@ -45,14 +45,15 @@ def draw(figures: Mapping[str, Figure]) -> str:
 
 
 def _default_model(figures: Mapping[str, Figure]) -> Panel:
-    names = [key.split("/")[1] for key in figures if key.startswith("default/") and key.endswith("/1/rate")]
+    names = {key.split("/")[1] for key in figures if key.startswith("default/") and key.endswith("/rate")}
     first = [name for name in ("bare", "ours") if name in names]
+    levels = [level for level in default_model.LEVELS if f"default/bare/{level}/rate" in figures]
     return Panel(
         "Default model: tokens a second of all streams",
-        [tiny.counted(level) for level in default_model.LEVELS],
+        [tiny.counted(level) for level in levels],
         {
-            name: [_value(figures, f"default/{name}/{level}/rate") for level in default_model.LEVELS]
-            for name in [*first, *sorted(set(names) - set(first))]
+            name: [_value(figures, f"default/{name}/{level}/rate") for level in levels]
+            for name in [*first, *sorted(names - set(first))]
         },
     )
 
