@@ -195,6 +195,8 @@ class EngineLoad:
     free: int
     """Slots that no running or waiting request will take."""
     cache_bytes: int
+    step_seconds: float = 0.0
+    """Age of the step that runs now; 0 between steps."""
 
 
 class Engine(Protocol):

@@ -171,6 +171,7 @@ class MlxEngine:
         return Chunk(request_id="", finish="cancelled")
 
     def _step(self, batch: "Batch") -> None:
+        self._scheduler.begin_step()
         waiting, running = self._scheduler.take_cancelled()
         chunks = [Chunk(request_id=request_id, finish="cancelled") for request_id in waiting]
         for request_id in running:
@@ -181,6 +182,7 @@ class MlxEngine:
             chunks += batch.add(request)
         if len(batch):
             chunks += batch.step()
+        self._scheduler.end_step()
         for chunk in chunks:
             if chunk.finish:
                 self._scheduler.release(chunk.request_id)

@@ -5,6 +5,7 @@ The threads of callers and the engine's thread meet only here. Standard library 
 
 import heapq
 import threading
+import time
 
 from inference.types import EngineLoad, GenerationRequest, ModelError
 
@@ -28,6 +29,7 @@ class Scheduler:
         self._waiting: dict[str, GenerationRequest] = {}
         self._running: set[str] = set()
         self._to_cancel: set[str] = set()
+        self._step_began: float | None = None
 
     # Callers' side: any thread.
 
@@ -58,8 +60,15 @@ class Scheduler:
     def load(self, *, cache_bytes: int = 0) -> EngineLoad:
         with self._changed:
             running, waiting = len(self._running), len(self._waiting)
-        free = max(0, self.slots - running - waiting)
-        return EngineLoad(running=running, waiting=waiting, slots=self.slots, free=free, cache_bytes=cache_bytes)
+        began = self._step_began
+        return EngineLoad(
+            running=running,
+            waiting=waiting,
+            slots=self.slots,
+            free=max(0, self.slots - running - waiting),
+            cache_bytes=cache_bytes,
+            step_seconds=0.0 if began is None else time.monotonic() - began,
+        )
 
     # Engine's side: its one thread.
 
@@ -70,6 +79,14 @@ class Scheduler:
     def open(self) -> None:
         with self._changed:
             self._open = True
+
+    def begin_step(self) -> None:
+        """A step begins; its age is part of the load until it ends."""
+        self._step_began = time.monotonic()
+
+    def end_step(self) -> None:
+        """The step has ended; its chunks are still to be delivered."""
+        self._step_began = None
 
     def wait(self, timeout: float | None) -> None:
         """Return at the next submit, cancel or close (at once after one since the last wait), or after `timeout`."""
@@ -108,6 +125,7 @@ class Scheduler:
         """Forget everything and return the ids that were live: each still needs its final chunk."""
         with self._changed:
             live = [*self._running, *self._waiting]
+            self._step_began = None
             self._heap.clear()
             self._waiting.clear()
             self._running.clear()

@@ -192,6 +192,7 @@ class ScriptedEngine:
     def _loop(self) -> None:
         next_step = time.monotonic()
         while self._scheduler.is_open:
+            self._scheduler.begin_step()
             chunks = self._cancel() + self._admit(next_step)
             now = time.monotonic()
             if now >= next_step:
@@ -199,6 +200,7 @@ class ScriptedEngine:
                 chunks += [self._note(chunk) for chunk in stepped]
                 if stepped:
                     next_step = now + self.options.token_seconds
+            self._scheduler.end_step()
             self._emit(chunks)
             self._scheduler.wait(self._pause(next_step))
 

@@ -73,6 +73,7 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
                 "slots": worker.slots,
                 "running": worker.running,
                 "waiting": worker.waiting,
+                "step_seconds": round(worker.step_seconds, 3),
                 "started_at": int(worker.started_at.timestamp()),
             }
             for worker in status.workers

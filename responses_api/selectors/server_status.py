@@ -28,6 +28,8 @@ class WorkerStatus:
     background_running: int
     """The background jobs among the running ones."""
     waiting: int
+    step_seconds: float
+    """Age of the engine's current step, at the last heartbeat; 0 between steps."""
     started_at: datetime
     heartbeat_at: datetime
 
@@ -119,6 +121,7 @@ def worker_statuses() -> tuple[WorkerStatus, ...]:
                 running=running,
                 background_running=running - sum(min(interactive, slots) for interactive, _ in requests),
                 waiting=sum(map(sum, requests)) - running,
+                step_seconds=process.step_seconds,
                 started_at=process.started_at,
                 heartbeat_at=process.heartbeat_at,
             )

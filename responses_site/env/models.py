@@ -43,6 +43,13 @@ class ModelSettings:
         256,
         "Prompt tokens processed in one step; running streams wait for each step.",
     )
+    step_timeout_seconds: float = setting(
+        "RESPONSES_STEP_TIMEOUT_SECONDS",
+        kinds.seconds(0),
+        120.0,
+        "Maximum time of one step of an engine. After it, its requests fail, and the process ends with status 70, for "
+        "its supervisor to start a new one. 0 means no limit.",
+    )
     claim_ahead: int = setting(
         "RESPONSES_CLAIM_AHEAD",
         kinds.integer(0),

@@ -74,6 +74,13 @@ def test_an_idle_server(client: Client, user: ApiUser, settings: Any) -> None:
     assert shown["uptime_seconds"] >= 0
 
 
+def test_the_age_of_an_engine_s_current_step_is_shown(client: Client, user: ApiUser) -> None:
+    """As of the worker's last heartbeat."""
+    Process.objects.filter(pk=user.worker).update(step_seconds=61.23456)
+    (worker,) = status(client)["workers"]
+    assert worker["step_seconds"] == 61.235
+
+
 def test_it_is_served_without_v1_too(client: Client, user: ApiUser) -> None:
     """Like every endpoint; other methods are refused."""
     assert client.get("/status").json()["object"] == "server.status"

@@ -25,6 +25,9 @@ class Process(models.Model):
     assembly_bytes = models.PositiveBigIntegerField(
         default=0, db_default=0, help_text="Bytes of histories that it is reading."
     )
+    step_seconds = models.FloatField(
+        default=0.0, db_default=0.0, help_text="Age of the engine's current step, at the last heartbeat."
+    )
 
     class Meta:
         ordering: ClassVar = ["-heartbeat_at"]

@@ -38,6 +38,7 @@ class WorkerFigures(TypedDict):
     slots: Count
     running: Count
     waiting: Count
+    step_seconds: Annotated[float, Field(ge=0)]
     started_at: Timestamp
 
 

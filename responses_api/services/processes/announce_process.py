@@ -22,6 +22,8 @@ class Announcement:
     slots: int = 0
     running: int = 0
     waiting: int = 0
+    step_seconds: float = 0.0
+    """Age of the oldest step that an engine of a worker runs now."""
     models: list[dict[str, Any]] = field(default_factory=list)
 
 
@@ -32,6 +34,7 @@ def announce_process(announcement: Announcement) -> None:
         "slots": announcement.slots,
         "running": announcement.running,
         "waiting": announcement.waiting,
+        "step_seconds": announcement.step_seconds,
         "served_models": announcement.models,
         "assembly_bytes": bytes_in_flight(),
     }

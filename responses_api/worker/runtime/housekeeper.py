@@ -105,6 +105,7 @@ class Housekeeper:
                 slots=sum(load.slots for load in loads),
                 running=sum(load.running for load in loads),
                 waiting=sum(load.waiting for load in loads),
+                step_seconds=max((load.step_seconds for load in loads), default=0.0),
                 models=self._host.announcements,
             )
         )

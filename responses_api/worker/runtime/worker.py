@@ -27,6 +27,7 @@ from .preparer import Preparer
 from .pump import ChunkQueue, Pump
 from .run_table import RunTable
 from .scheduler import Scheduler
+from .watchdog import Watchdog
 
 SHUTDOWN_SECONDS = 10
 
@@ -36,7 +37,8 @@ class GenerationWorker:
 
     A row is claimed (:class:`Claimer`), prepared (:class:`Preparer`) and given to an engine (:class:`Scheduler`), whose
     chunks come back (:class:`Pump`) until its end is stored (:class:`Finisher`). The :class:`Listener` receives
-    messages, and the :class:`Housekeeper` renews leases. All of them share the :class:`RunTable`.
+    messages, the :class:`Housekeeper` renews leases, and the :class:`Watchdog` finds stuck engines. All of them share
+    the :class:`RunTable`.
     """
 
     def __init__(self, host: ModelHost, chunks: ChunkQueue) -> None:
@@ -75,12 +77,22 @@ class GenerationWorker:
             host=host,
         )
 
+        self._watchdog = Watchdog(
+            worker=self.id,
+            table=self.table,
+            host=host,
+            claimer=self._claimer,
+            scheduler=self._scheduler,
+            sink=chunks.put,
+        )
+
     def start(self) -> None:
         """Announce the models, start the threads and claim waiting work. The default model has been loaded before."""
         self._log_writer.start()
         self._pump.start()
         self._listener.start()
         self._housekeeper.start()
+        self._watchdog.start()
         self.wake()
 
     def wake(self, *, background: bool = False) -> None:
@@ -106,6 +118,7 @@ class GenerationWorker:
         """Drain, then close the engines and end the threads."""
         self.drain()
         self._housekeeper.stop(SHUTDOWN_SECONDS)
+        self._watchdog.stop(SHUTDOWN_SECONDS)
         self._host.close()
         self._pump.stop(SHUTDOWN_SECONDS)
         self._listener.stop(SHUTDOWN_SECONDS)
