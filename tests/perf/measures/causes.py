@@ -12,13 +12,22 @@ from tests.perf.load.processes import thread_usage
 from tests.perf.load.servers import embedded_server, small_team
 from tests.perf.options import Options
 from tests.perf.report import Report
-from tests.perf.trace.table import LOCK_IN_MLX, LOCK_OUTSIDE, MLX, StepTimes, TraceDirectory, Usages, by_thread
+from tests.perf.trace.table import (
+    LOCK_IN_MLX,
+    LOCK_OUTSIDE,
+    MLX,
+    WORK_IN_MLX,
+    StepTimes,
+    TraceDirectory,
+    Usages,
+    by_thread,
+)
 
 from .tiny import LEVELS, SETTINGS, Runner, Served, child, counted, tiny_models, tokens_of, work
 
 NAMES = "bare", "engine", "embedded", "team"
 LEAST_MS = 0.02
-COLUMN = max(map(len, (*MLX, LOCK_IN_MLX, LOCK_OUTSIDE)))
+COLUMN = max(map(len, (*MLX, WORK_IN_MLX, LOCK_IN_MLX, LOCK_OUTSIDE)))
 KINDS: tuple[SamplingKind, ...] = ("greedy", "own")
 
 

@@ -15,7 +15,8 @@ from .startup_path import watched_by
 from .tracer import PAUSE_SECONDS, PHASE_FILE
 
 MLX = (STEP, DISPATCHING, EVALUATING)
-LOCK_IN_MLX = "waiting for lock or core in MLX's calls"
+WORK_IN_MLX = "MLX's calls beyond bare: processor"
+LOCK_IN_MLX = "MLX's calls beyond bare: waiting"
 LOCK_OUTSIDE = "waiting for lock or core elsewhere"
 
 Usages = Mapping[int, Mapping[int, ThreadUsage]]
@@ -46,9 +47,16 @@ class StepTimes:
         """Inside MLX's generator."""
         return sum(self.causes[cause].wall for cause in MLX if cause in self.causes)
 
+    @property
+    def mlx_cpu(self) -> float:
+        """The processor time of the same."""
+        return sum(self.causes[cause].cpu for cause in MLX if cause in self.causes)
+
     def outside(self, bare: "StepTimes") -> dict[str, float]:
-        """Milliseconds outside MLX by cause, the largest first: each cause's processor time, and the waiting. What the
-        generator's own step takes more than in the bare one is waiting, too.
+        """Milliseconds outside MLX by cause, the largest first: each cause's processor time, and the waiting.
+
+        What MLX's own calls take beyond those of the bare step counts, too: processor time apart from waiting, which
+        is for the lock, for a core, or for what samplers had the device compute.
         """
         found: dict[str, float] = defaultdict(float)
         for cause, spent in self.causes.items():
@@ -56,7 +64,8 @@ class StepTimes:
                 continue
             found[cause] += spent.cpu
             found[LOCK_OUTSIDE] += spent.wall - spent.cpu
-        found[LOCK_IN_MLX] = self.mlx - bare.mlx
+        found[WORK_IN_MLX] = self.mlx_cpu - bare.mlx_cpu
+        found[LOCK_IN_MLX] = self.mlx - bare.mlx - found[WORK_IN_MLX]
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
