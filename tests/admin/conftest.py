@@ -1,4 +1,4 @@
-"""An administrator who is signed in."""
+"""A signed-in administrator."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""A person's way through the admin, in Chromium."""
+"""A walk through the admin in Chromium."""
 
 import asyncio
 import re
@@ -31,18 +31,18 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @dataclass
 class Seen:
-    """What the browser came by."""
+    """What the browser saw."""
 
     secret: str = ""
     complaints: list[str] = field(default_factory=list)
-    """Errors of scripts, what the policy forbade, and every dialog that a script opened."""
+    """Script errors, violations of the policy, and dialogs that scripts opened."""
 
 
 async def walk(server: str) -> Seen:
-    """The way, in a fresh browser."""
+    """Walk through the admin in a new browser."""
     seen = Seen()
 
-    def note(message: ConsoleMessage) -> None:
+    def record(message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             seen.complaints.append(message.text)
 
@@ -53,7 +53,7 @@ async def walk(server: str) -> Seen:
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         page = await browser.new_page()
-        page.on("console", note)
+        page.on("console", record)
         page.on("pageerror", lambda error: seen.complaints.append(str(error)))
         page.on("dialog", dismiss)
         await sign_in(page, server)
@@ -77,7 +77,7 @@ async def sign_in(page: Page, server: str) -> None:
 
 
 async def make_key(page: Page) -> str:
-    """Returns the secret, which neither a reload nor going back shows again."""
+    """Return the secret, which neither a reload nor going back shows again."""
     await page.locator(".model-apikey").get_by_role("link", name="Add").click()
     await page.get_by_label("Name").fill("laptop")
     await page.get_by_role("button", name="Save").click()
@@ -92,7 +92,7 @@ async def make_key(page: Page) -> str:
 
 
 async def read_conversation(page: Page, server: str) -> None:
-    """From the list to what was said."""
+    """From the list to the messages."""
     await page.goto(f"{server}/admin/responses_api/response/")
     await expect(page.locator("#result_list tbody tr")).to_have_count(2)
     await page.locator("#result_list").get_by_role("link", name="<script>alert('asked')</script>").click()
@@ -108,7 +108,7 @@ async def read_conversation(page: Page, server: str) -> None:
 
 
 def test_from_the_front_page_to_a_conversation(live_server: LiveServer) -> None:
-    """Sign in, make a key, see its secret once, find a response, read its conversation; no script of others runs."""
+    """Sign in, make a key, see its secret once, find a response, read its conversation; no injected script runs."""
     if not CHROMIUM.exists():
         pytest.skip(f"needs Chromium at {CHROMIUM}")
     create_administrator(username="ada", password=PASSWORD)

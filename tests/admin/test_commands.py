@@ -22,7 +22,7 @@ def run(*arguments: str) -> list[str]:
 
 
 def test_the_last_line_is_the_key() -> None:
-    """It opens the project, which is made if it is new."""
+    """It gives access to the project, which is created if it is new."""
     lines = run("key", "--name", "ci", "--project", "web")
     caller = authenticate(x_api_key=lines[-1])
     assert (caller.project.name, caller.key and caller.key.name) == ("web", "ci")
@@ -32,7 +32,7 @@ def test_the_last_line_is_the_key() -> None:
     assert Project.objects.count() == 1
 
 
-def test_keys_end_and_belong_to_somebody(administrator: User) -> None:
+def test_keys_have_an_expiry_and_an_owner(administrator: User) -> None:
     """`--expires-days` and `--owner`."""
     run("key", "--name", "ci", "--project", "web", "--expires-days", "7", "--owner", "ada")
     key = ApiKey.objects.get()
@@ -51,8 +51,8 @@ def test_keys_end_and_belong_to_somebody(administrator: User) -> None:
         (["--name", "ci", "--project", "web", "--owner", "nobody"], "no user called 'nobody'"),
     ],
 )
-def test_a_key_that_can_not_be_made_leaves_nothing(arguments: list[str], sentence: str) -> None:
-    """One sentence says why; no project is left behind either."""
+def test_a_key_that_cannot_be_made_leaves_nothing(arguments: list[str], sentence: str) -> None:
+    """One sentence gives the reason; no project is left behind either."""
     with pytest.raises(CommandError, match=sentence):
         run("key", *arguments)
     assert not ApiKey.objects.exists()
@@ -60,7 +60,7 @@ def test_a_key_that_can_not_be_made_leaves_nothing(arguments: list[str], sentenc
 
 
 def test_scripts_give_the_password_on_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The administrator may do everything."""
+    """The administrator has all permissions."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("correct horse 9\n"))
     run("admin", "--username", "ada", "--password-stdin")
     user = User.objects.get()
@@ -69,7 +69,7 @@ def test_scripts_give_the_password_on_standard_input(monkeypatch: pytest.MonkeyP
 
 
 def test_scripts_give_name_and_password_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By the names that Django's own command reads."""
+    """Under the names that Django's own command reads."""
     monkeypatch.setenv("DJANGO_SUPERUSER_USERNAME", "eve")
     monkeypatch.setenv("DJANGO_SUPERUSER_PASSWORD", "correct horse 9")
     run("admin")
@@ -93,7 +93,7 @@ def test_bad_names_and_passwords_are_refused(
 
 
 def test_without_a_terminal_it_says_how_to_give_a_password(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does not wait for an answer that can't come."""
+    """It does not wait for input that can't come."""
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(CommandError, match="--password-stdin"):
         run("admin")
@@ -101,7 +101,7 @@ def test_without_a_terminal_it_says_how_to_give_a_password(monkeypatch: pytest.M
         run("admin", "--password-stdin")
 
 
-def test_people_are_asked_until_the_answers_will_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_people_are_asked_until_the_answers_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two that differ and one that is too short, then a good one; the name has a default."""
 
     class Terminal(io.StringIO):

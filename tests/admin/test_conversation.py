@@ -1,4 +1,4 @@
-"""A response's page: the conversation, whatever is in it."""
+"""A response's page shows the conversation, whatever its content."""
 
 import json
 import re
@@ -23,8 +23,8 @@ def page_of(client: Client, row: Response) -> str:
     return answer.content.decode()
 
 
-def test_a_response_is_shown_as_the_conversation_it_ends(client: Client, project: Project) -> None:
-    """Its history comes first, then its own request and answer, marked as such; instructions are this request's."""
+def test_a_response_is_shown_at_the_end_of_its_conversation(client: Client, project: Project) -> None:
+    """Its history comes first, then its own request and answer, marked as such, with this request's instructions."""
     first = make_response("What is *Lisbon*?", "A **city**.", project=project, instructions="Old rules.")
     row = make_response(
         [{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Where?"}],
@@ -52,7 +52,7 @@ SCRIPT = "<script>alert(1)</script><img src=x onerror=alert(2)><svg/onload=alert
 LINKS = "[a](javascript:alert(4)) [b](data:text/html,x) ![c](https://example.com/pixel.png) <https://example.com>"
 
 
-def test_nothing_that_was_said_runs_or_loads_in_the_browser(client: Client, project: Project) -> None:
+def test_no_content_runs_or_loads_in_the_browser(client: Client, project: Project) -> None:
     """HTML, script links and images in messages, instructions, metadata and output are text on every page."""
     hostile = f"{SCRIPT}\n\n{LINKS}\n\n    {SCRIPT}\n\n```html\n{SCRIPT}\n```\n\n| a |\n|---|\n| {SCRIPT} |"
     row = make_response(hostile, hostile, project=project, instructions=hostile, metadata={SCRIPT[:60]: SCRIPT})
@@ -77,7 +77,7 @@ def test_nothing_that_was_said_runs_or_loads_in_the_browser(client: Client, proj
 
 
 def test_long_histories_show_their_end(client: Client, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The last items are shown with a note on how many came before, by as many queries as a short one takes."""
+    """The last items are shown with the number of earlier ones, in as many queries as for a short history."""
     monkeypatch.setattr("responses_api.admin.store.response_page.SHOWN_ITEMS", 4)
     row = make_response("question 0", "answer 0", project=project)
     short = make_response("again", "yes", project=project, previous=row)
@@ -94,7 +94,7 @@ def test_long_histories_show_their_end(client: Client, project: Project, monkeyp
     assert "answer 3" not in page
 
 
-def test_a_history_is_read_in_order_and_by_its_end(project: Project) -> None:
+def test_the_end_of_a_history_is_read_in_order(project: Project) -> None:
     """Two queries, however long it is."""
     first = make_response("a", "b", project=project)
     row = make_response("c", "d", project=project, previous=first)
@@ -107,7 +107,7 @@ def test_a_history_is_read_in_order_and_by_its_end(project: Project) -> None:
 
 
 def test_huge_items_show_their_beginning(client: Client, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A text too long to read whole is cut, with a word on its size; the page stays small."""
+    """A text that is too long is cut, with a note of its size; the page stays small."""
     monkeypatch.setattr(conversation, "WHOLE", 100_000)
     row = make_response("In the beginning \U0001f600\n" + "x" * 300_000, "y" * 300_000, project=project)
     page = page_of(client, row)
@@ -138,7 +138,7 @@ def test_huge_items_show_their_beginning(client: Client, project: Project, monke
     ],
 )
 def test_odd_items_do_not_break_the_page(client: Client, project: Project, payload: str) -> None:
-    """What is stored is shown, in whatever form it is."""
+    """Stored data is shown, whatever its form."""
     row = make_response("hello", "there", project=project)
     Item.objects.filter(project=project).update(payload=payload)
     page_of(client, row)
@@ -156,8 +156,8 @@ def test_odd_bodies_do_not_break_the_page(client: Client, project: Project, body
     assert "there" in page_of(client, row)
 
 
-def test_a_running_response_shows_what_was_asked(client: Client, project: Project) -> None:
-    """Its history and its input; nothing of it can be deleted yet."""
+def test_a_running_response_shows_its_input(client: Client, project: Project) -> None:
+    """And its history. It cannot be deleted yet."""
     first = make_response("before", "then", project=project)
     row = start_response("and now?", project=project, previous=first)
     page = page_of(client, row)
@@ -170,7 +170,7 @@ def test_a_running_response_shows_what_was_asked(client: Client, project: Projec
     assert "as parts" in page_of(client, listed)
 
 
-def test_why_an_answer_is_not_whole_is_said(client: Client, project: Project) -> None:
+def test_the_reason_of_a_partial_answer_is_shown(client: Client, project: Project) -> None:
     """The reason of an incomplete response, the error of a failed one."""
     row = make_response("hello", "th", project=project, status="incomplete")
     body = row.body_dict() | {"incomplete_details": {"reason": "max_output_tokens"}}
@@ -184,8 +184,8 @@ def test_why_an_answer_is_not_whole_is_said(client: Client, project: Project) ->
 # --- deleting ---------------------------------------------------------------------------------------------------------
 
 
-def test_deleting_a_response_sweeps_what_only_it_held(client: Client, project: Project) -> None:
-    """As the API does it: its own items go, and those that a later response has in its history stay."""
+def test_deleting_a_response_deletes_items_that_only_it_uses(client: Client, project: Project) -> None:
+    """As the API does: its own items are deleted; those in the history of a later response stay."""
     first = make_response("one", "two", project=project)
     second = make_response("three", "four", project=project, previous=first)
     answer = client.post(f"/admin/responses_api/response/{first.pk}/delete/", {"post": "yes"})
@@ -199,7 +199,7 @@ def test_deleting_a_response_sweeps_what_only_it_held(client: Client, project: P
 
 
 def test_many_responses_are_deleted_at_once(client: Client, project: Project) -> None:
-    """After a confirmation; running ones are left alone, and the page says so."""
+    """After a confirmation. Running ones are left alone, and the page says so."""
     rows = [make_response(f"question {number}", "answer", project=project) for number in range(3)]
     running = start_response("still", project=project)
     chosen = {"action": "delete_selected", "_selected_action": [row.pk for row in (*rows, running)]}
@@ -223,8 +223,8 @@ def test_too_many_at_once_are_refused(client: Client, project: Project, monkeypa
     assert Response.objects.count() == 2
 
 
-def test_tools_and_thinking_are_shown_by_what_they_say() -> None:
-    """Names with their namespaces, arguments as they are, outputs and inputs as text, thoughts in words."""
+def test_tools_and_reasoning_are_shown_with_their_content() -> None:
+    """Names with their namespaces, arguments unchanged, outputs, inputs and reasoning as text."""
     call = {"type": "function_call", "name": "find", "namespace": "crm", "arguments": '{"a":1}'}
     said = [{"type": "input_text", "text": "*out*"}]
     thought = {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "**Hm.**"}]}

@@ -1,4 +1,4 @@
-"""Background jobs in the admin: how they stand, and cancelling them."""
+"""Background jobs in the admin: their state, and cancelling them."""
 
 from typing import Any
 from unittest.mock import patch
@@ -22,7 +22,7 @@ LIST = "/admin/responses_api/response/"
 
 @pytest.fixture
 def queued(project: Project) -> Response:
-    """A background job that waits."""
+    """A waiting background job."""
     make_worker()
     payload = {"model": MODEL, "input": "a long story", "background": True}
     caller = Caller(project=project)
@@ -31,7 +31,7 @@ def queued(project: Project) -> Response:
 
 @pytest.fixture
 def running(queued: Response) -> Response:
-    """A background job that a worker holds."""
+    """A background job that a worker owns."""
     (row,) = claim_responses(worker=WORKER, models=[MODEL], limit=1, background=True)
     return Response.objects.get(pk=row.pk)
 
@@ -42,8 +42,8 @@ def cancel(client: Client, *rows: Response) -> str:
     return answer.content.decode()
 
 
-def test_a_job_s_page_says_how_it_stands(client: Client, running: Response) -> None:
-    """Its claims, its worker, its lease, its lost attempts, and when it was to be cancelled."""
+def test_a_job_s_page_shows_its_state(client: Client, running: Response) -> None:
+    """Claims, worker, lease, lost attempts, and the time of a cancellation request."""
     Response.objects.filter(pk=running.pk).update(attempt=3, lost_attempts=2)
     page = client.get(f"{LIST}{running.pk}/change/").content.decode()
     assert "<dt>Attempts</dt><dd>3</dd>" in page
@@ -68,10 +68,10 @@ INPUTS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("sent", "shown"), INPUTS)
 @pytest.mark.parametrize("page", [LIST, "/admin/"])
-def test_what_a_waiting_job_was_asked_is_in_the_lists(
+def test_the_input_of_a_waiting_job_is_in_the_lists(
     client: Client, queued: Response, sent: Any, shown: str, page: str
 ) -> None:
-    """Though its items are stored only when it ends."""
+    """Although its items are stored only at its end."""
     request = {"model": MODEL, "instructions": 'No "input": here', "input": sent, "background": True}
     Response.objects.filter(pk=queued.pk).update(request=orjson.dumps(request).decode())
     text = client.get(page).content.decode()
@@ -79,8 +79,8 @@ def test_what_a_waiting_job_was_asked_is_in_the_lists(
     assert "0 minutes" not in text
 
 
-def test_the_list_can_be_narrowed_to_jobs(client: Client, project: Project, queued: Response) -> None:
-    """And to all others."""
+def test_the_list_can_be_filtered_by_background(client: Client, project: Project, queued: Response) -> None:
+    """Jobs only, and all others."""
     other = make_response("at once", "yes", project=project)
     for background, shown, hidden in ((1, queued, other), (0, other, queued)):
         page = client.get(f"{LIST}?background__exact={background}").content.decode()
@@ -88,7 +88,7 @@ def test_the_list_can_be_narrowed_to_jobs(client: Client, project: Project, queu
         assert hidden.public_id[:22] not in page
 
 
-def test_a_job_that_waits_is_cancelled_at_once(client: Client, queued: Response) -> None:
+def test_a_waiting_job_is_cancelled_at_once(client: Client, queued: Response) -> None:
     """It never starts."""
     assert "Cancelled: 1." in cancel(client, queued)
     queued.refresh_from_db()
@@ -96,8 +96,8 @@ def test_a_job_that_waits_is_cancelled_at_once(client: Client, queued: Response)
     assert claim_responses(worker=WORKER, models=[MODEL], limit=1, background=True) == []
 
 
-def test_a_running_job_s_worker_is_told(client: Client, running: Response) -> None:
-    """Until that lets go, the job is running."""
+def test_the_worker_of_a_running_job_is_told_to_cancel(client: Client, running: Response) -> None:
+    """The job is running until its worker ends it."""
     with patch.object(bus, "publish") as publish:
         assert "Being cancelled: 1." in cancel(client, running)
     publish.assert_called_once_with(bus.process_group(WORKER), CancelRow(row=running.pk))
@@ -107,15 +107,15 @@ def test_a_running_job_s_worker_is_told(client: Client, running: Response) -> No
 
 
 def test_nothing_else_is_cancelled(client: Client, project: Project) -> None:
-    """Neither what has ended nor a foreground response."""
+    """Neither an ended job nor a foreground response."""
     ended, foreground = make_response("done", "yes", project=project), start_response("now", project=project)
     assert "Left alone: 2." in cancel(client, ended, foreground)
     foreground.refresh_from_db()
     assert (foreground.is_active, foreground.cancel_requested_at) == (True, None)
 
 
-def test_who_may_only_look_may_not_cancel(db: None, queued: Response) -> None:
-    """The action is neither offered nor done."""
+def test_view_permission_does_not_allow_cancelling(db: None, queued: Response) -> None:
+    """The action is neither offered nor executed."""
     bob = User.objects.create_user("bob", password="x", is_staff=True)
     bob.user_permissions.add(Permission.objects.get(codename="view_response"))
     client = Client()

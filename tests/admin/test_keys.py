@@ -24,17 +24,15 @@ def form(project: Project, **values: str) -> dict[str, str]:
     return {"name": "laptop", "project": str(project.pk), "expires_at_0": "", "expires_at_1": "", **values}
 
 
-def test_the_form_names_whoever_fills_it_in(client: Client, administrator: User, project: Project) -> None:
-    """The owner is the person who asks, the project is chosen when there is only one."""
+def test_the_form_has_defaults(client: Client, administrator: User, project: Project) -> None:
+    """The owner is the signed-in user; the only project is chosen."""
     page = client.get(ADD).content.decode()
     assert f'<option value="{administrator.pk}" selected>' in page
     assert f'<option value="{project.pk}" selected>' in page
 
 
-def test_a_secret_is_shown_in_one_answer_and_kept_nowhere(
-    client: Client, administrator: User, project: Project
-) -> None:
-    """Not in a cookie, an address, the session, the log of actions or the key's own page; and it opens the API."""
+def test_a_secret_is_shown_once_and_stored_nowhere(client: Client, administrator: User, project: Project) -> None:
+    """Not in a cookie, a URL, the session, the action log or the key's page. It gives access to the API."""
     answer = client.post(ADD, form(project, owner=str(administrator.pk)))
     page = answer.content.decode()
     secrets = set(SECRET.findall(page))
@@ -57,8 +55,8 @@ def test_a_secret_is_shown_in_one_answer_and_kept_nowhere(
     assert not any(secret in text for text in kept)
 
 
-def test_a_key_ends_when_its_form_says(client: Client, project: Project) -> None:
-    """An expiry in the past is refused, with what to do instead."""
+def test_a_key_expires_as_its_form_says(client: Client, project: Project) -> None:
+    """An expiry in the past is refused with the remedy."""
     tomorrow = timezone.now() + timedelta(days=1)
     past = form(project, expires_at_0="2020-01-01", expires_at_1="00:00")
     assert "revoke it" in client.post(ADD, past).content.decode()
@@ -70,7 +68,7 @@ def test_a_key_ends_when_its_form_says(client: Client, project: Project) -> None
 
 
 def test_only_name_and_expiry_can_be_changed(client: Client, project: Project) -> None:
-    """A form that says more is not believed."""
+    """Other fields of a form are ignored."""
     other = Project.objects.create(name="other")
     key, _ = create_key(project=project, name="laptop")
     address = f"{LIST}{key.pk}/change/"
@@ -81,7 +79,7 @@ def test_only_name_and_expiry_can_be_changed(client: Client, project: Project) -
 
 
 def test_a_key_is_revoked_by_its_button(client: Client, project: Project) -> None:
-    """Asked first; refused by the API from then on."""
+    """After a confirmation. The API refuses it from then on."""
     key, secret = create_key(project=project, name="laptop")
     create_key(project=project, name="another")
     address = f"{LIST}{key.pk}/revoke/"
@@ -98,7 +96,7 @@ def test_a_key_is_revoked_by_its_button(client: Client, project: Project) -> Non
 
 
 def test_keys_are_revoked_from_the_list(client: Client, project: Project) -> None:
-    """Those that are revoked already keep their time."""
+    """Keys that were revoked before keep their time."""
     keys = [create_key(project=project, name=name)[0] for name in "ab"]
     revoke_key(key=keys[0])
     before = ApiKey.objects.get(pk=keys[0].pk).revoked_at
@@ -109,7 +107,7 @@ def test_keys_are_revoked_from_the_list(client: Client, project: Project) -> Non
 
 
 def test_only_revoked_keys_can_be_deleted(client: Client, project: Project) -> None:
-    """One by one and from the list; the last one says that none will be needed then."""
+    """One by one and from the list. Deleting the last one warns that no key will be needed."""
     gone, _ = create_key(project=project, name="gone")
     here, _ = create_key(project=project, name="here")
     revoke_key(key=gone)
@@ -124,8 +122,8 @@ def test_only_revoked_keys_can_be_deleted(client: Client, project: Project) -> N
     assert not ApiKey.objects.exists()
 
 
-def test_revoking_takes_the_right_to_change_keys(db: None, project: Project) -> None:
-    """Who may only sign in may not."""
+def test_revoking_needs_the_permission_to_change_keys(db: None, project: Project) -> None:
+    """Signing in is not enough."""
     key, _ = create_key(project=project, name="laptop")
     client = Client()
     client.force_login(User.objects.create_user("bob", password="x", is_staff=True))

@@ -1,4 +1,4 @@
-"""Lists cost the same however much they show."""
+"""Lists take a fixed number of queries."""
 
 from collections.abc import Callable
 
@@ -19,7 +19,7 @@ MOST_QUERIES = 12
 
 
 def fill(start: int, stop: int) -> None:
-    """Rows of every kind, each with its own project and key."""
+    """Create rows of every kind, each with its own project and key."""
     for number in range(start, stop):
         project = make_project(f"project {number}")
         key, _ = create_key(project=project, name=f"key {number}", owner=User.objects.first())
@@ -51,7 +51,7 @@ def test_no_list_makes_a_query_per_row(client: Client) -> None:
 def test_the_overview_makes_no_query_per_row(
     client: Client, django_assert_max_num_queries: Callable[..., CaptureQueriesContext]
 ) -> None:
-    """The first page's figures come from a fixed number of queries, however much there is."""
+    """The figures of the first page take a fixed number of queries."""
     fill(0, 12)
     client.get("/admin/")
     forget_live_workers()
@@ -64,7 +64,7 @@ def test_the_overview_makes_no_query_per_row(
 
 @pytest.mark.parametrize("name", [*LISTS, "group"])
 def test_lists_can_be_searched_and_sorted(client: Client, project: Project, name: str) -> None:
-    """Every list takes any words in its search, and every order that its heads offer."""
+    """Every list accepts any search text, and every order that its columns offer."""
     make_response("hello", "there", project=project)
     make_worker()
     group = "auth/group" if name == "group" else f"responses_api/{name}"
@@ -85,7 +85,7 @@ def test_lists_can_be_searched_and_sorted(client: Client, project: Project, name
 def test_large_lists_are_not_counted_to_the_end(
     client: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond the limit the list says that there are more, and still shows its pages."""
+    """Beyond the limit the list says "more than", and still shows its pages."""
     monkeypatch.setattr(paging, "COUNTED", 3)
     for number in range(5):
         make_response(f"question {number}", "answer", project=project)
@@ -94,7 +94,7 @@ def test_large_lists_are_not_counted_to_the_end(
     assert "question 4" in page
 
 
-def test_filters_narrow_a_list(client: Client, project: Project) -> None:
+def test_lists_can_be_filtered(client: Client, project: Project) -> None:
     """By status, model, project, type, state and liveness."""
     make_worker()
     make_response("whole", "yes", project=project)
@@ -129,7 +129,7 @@ def test_items_are_found_by_their_words(client: Client, project: Project) -> Non
     assert "0 items" in client.get("/admin/responses_api/item/?q=fox+slow").content.decode()
 
 
-def test_what_the_server_wrote_can_not_be_edited(client: Client, project: Project) -> None:
+def test_rows_that_the_server_writes_cannot_be_edited(client: Client, project: Project) -> None:
     """Responses, items, usage, processes and models have no form to add or change them."""
     row = make_response("hello", "there", project=project)
     make_worker()
@@ -143,13 +143,13 @@ def test_what_the_server_wrote_can_not_be_edited(client: Client, project: Projec
 
 @pytest.mark.parametrize("name", ["response", "item", "apikey", "project", "usagerecord"])
 @pytest.mark.parametrize("key", ["999999", "0", "x", "99999999999999999999999999"])
-def test_unknown_objects_lead_home(client: Client, name: str, key: str) -> None:
-    """An address of something that is not there, or never could be, is no fault of the server's."""
+def test_unknown_objects_redirect_to_the_overview(client: Client, name: str, key: str) -> None:
+    """An unknown or impossible id is not a server error."""
     assert client.get(f"/admin/responses_api/{name}/{key}/change/").status_code == 302
 
 
-def test_staff_without_rights_see_nothing(db: None, project: Project) -> None:
-    """Who may sign in but see no responses gets no figures, no words, and no page."""
+def test_staff_without_permissions_see_nothing(db: None, project: Project) -> None:
+    """Without the permission to view responses there are no figures, no texts, and no pages."""
     row = make_response("secret question", "secret answer", project=project)
     client = Client()
     client.force_login(User.objects.create_user("bob", password="x", is_staff=True))
@@ -162,8 +162,8 @@ def test_staff_without_rights_see_nothing(db: None, project: Project) -> None:
         assert b"secret" not in answer.content
 
 
-def test_who_is_not_signed_in_is_asked_to(db: None) -> None:
-    """Every page of the admin leads to the form that signs in; the address without its slash works too."""
+def test_pages_ask_for_a_sign_in(db: None) -> None:
+    """Every page of the admin redirects to the sign-in form; the URL without its slash works too."""
     client = Client()
     assert client.get("/admin").headers["Location"] == "/admin/"
     answer = client.get("/admin/responses_api/response/")

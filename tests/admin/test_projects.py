@@ -1,4 +1,4 @@
-"""Projects and people in the admin."""
+"""Projects and users in the admin."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -20,8 +20,8 @@ from tests.factories import answer, make_project, make_response, start_response
 KINDS = (ApiKey, Item, Response, Turn, TurnItem, UsageRecord)
 
 
-def test_projects_are_made_and_renamed(client: Client) -> None:
-    """A name is taken once."""
+def test_projects_are_created_and_renamed(client: Client) -> None:
+    """Names are unique."""
     client.post("/admin/responses_api/project/add/", {"name": "web", "store_default": "unknown"})
     project = Project.objects.get()
     assert project.public_id.startswith("proj_")
@@ -39,22 +39,22 @@ def fill(project: Project, turns: int) -> None:
         row = make_response("question", "answer", project=project, previous=row)
 
 
-def test_deleting_a_project_asks_with_numbers(client: Client) -> None:
-    """It says how much goes, and what that means; then all of it goes, and nothing of others."""
-    doomed, other = make_project("doomed"), make_project("other")
-    fill(doomed, 3)
+def test_deleting_a_project_asks_for_confirmation_with_numbers(client: Client) -> None:
+    """It says how much will be deleted and what that means. Then all of it is deleted, and nothing else."""
+    deleted, other = make_project("deleted"), make_project("other")
+    fill(deleted, 3)
     fill(other, 1)
-    start_response("running", project=doomed)
-    asked = client.get(f"/admin/responses_api/project/{doomed.pk}/delete/").content.decode()
+    start_response("running", project=deleted)
+    asked = client.get(f"/admin/responses_api/project/{deleted.pk}/delete/").content.decode()
     for text in ("API keys: 1", "Responses: 4", "Items: 6", "Usage records: 3", "brought back"):
         assert text in asked
-    assert client.post(f"/admin/responses_api/project/{doomed.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert client.post(f"/admin/responses_api/project/{deleted.pk}/delete/", {"post": "yes"}).status_code == 302
     assert list(Project.objects.all()) == [other]
     assert [kind._default_manager.count() for kind in KINDS] == [1, 2, 1, 1, 2, 1]
 
 
 def test_projects_are_deleted_from_the_list(client: Client) -> None:
-    """Several at once; that no key would be left is said before."""
+    """Several at once, with a warning if no key would be left."""
     projects = [make_project(name) for name in "ab"]
     for project in projects:
         fill(project, 1)
@@ -77,25 +77,23 @@ def test_a_project_is_deleted_in_a_fixed_number_of_queries(project: Project, mon
     assert len(few) == len(many)
 
 
-def test_workers_forget_what_they_hold_of_a_project_that_is_gone(
-    project: Project, monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    """Cached prompts and remembered thinking, those of its keys too where keys are strangers."""
-    told: list[tuple[str, Any]] = []
+def test_workers_forget_a_deleted_project(project: Project, monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """Its cached prompts and remembered reasoning, and those of its keys with isolation by key."""
+    published: list[tuple[str, Any]] = []
     key = create_key(project=project, name="laptop")[0]
-    monkeypatch.setattr(bus, "publish", lambda group, message: told.append((group, message)))
+    monkeypatch.setattr(bus, "publish", lambda group, message: published.append((group, message)))
     monkeypatch.setattr(
         forget_owner, "get_live_workers", lambda: SimpleNamespace(workers=[("w1", ["m"]), ("w2", ["m"])])
     )
     settings.RESPONSES_ISOLATION = "key"
     delete_project(project=project)
     message = ForgetScopes(scopes=(f"key-{key.pk}", f"project-{project.pk}"))
-    assert told == [(bus.process_group(worker), message) for worker in ("w1", "w2")]
+    assert published == [(bus.process_group(worker), message) for worker in ("w1", "w2")]
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_job_whose_project_is_gone_writes_nothing() -> None:
-    """Its worker finds that the row is no longer its own."""
+def test_a_job_of_a_deleted_project_writes_nothing() -> None:
+    """Its worker finds that it no longer owns the row."""
     project = make_project()
     row = start_response("running", project=project)
     delete_project(project=project)
@@ -104,10 +102,10 @@ def test_a_job_whose_project_is_gone_writes_nothing() -> None:
     assert not any(kind._default_manager.exists() for kind in KINDS)
 
 
-def test_people_are_made_by_administrators(
+def test_administrators_create_users(
     client: Client, administrator: User, django_assert_max_num_queries: Callable[..., CaptureQueriesContext]
 ) -> None:
-    """The form for a new user works with our own class of users."""
+    """The form for new users works with our own user model."""
     sent = {
         "username": "bob",
         "password1": "correct horse 8",

@@ -1,4 +1,4 @@
-"""Signing in: few guesses, few hashes at once, and a page that says what happened."""
+"""Signing in: limited attempts, limited concurrent hashing, and a page that says what happened."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ ATTEMPTS = "/admin/axes/accessattempt/"
 
 
 def signed_in(username: str = "ada", password: str = PASSWORD, address: str = "192.0.2.1") -> Any:
-    """The answer to a sign-in."""
+    """The answer to a sign-in attempt."""
     return Client().post(LOGIN, {"username": username, "password": password}, REMOTE_ADDR=address)
 
 
@@ -26,8 +26,8 @@ def guess(count: int, **where: str) -> list[HttpResponse]:
     return [signed_in(password=f"wrong {number}", **where) for number in range(count)]
 
 
-def test_too_many_guesses_lock_a_name_for_a_while(administrator: User, settings: Any) -> None:
-    """From any address, the right password too; other names go on. The page says what happened, and for how long."""
+def test_too_many_attempts_lock_a_name_for_a_while(administrator: User, settings: Any) -> None:
+    """From any address, and for the right password too; other names still work. The page says so, and for how long."""
     create_administrator(username="bob", password=PASSWORD)
     *before, last = guess(settings.AXES_FAILURE_LIMIT)
     assert {answer.status_code for answer in before} == {200}
@@ -38,7 +38,7 @@ def test_too_many_guesses_lock_a_name_for_a_while(administrator: User, settings:
 
 
 def test_a_lock_ends_by_itself(administrator: User, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Guesses that go on meanwhile don't make it longer."""
+    """Further attempts don't extend it."""
     guess(settings.AXES_FAILURE_LIMIT + 3)
     AccessAttempt.objects.update(
         attempt_time=AccessAttempt.objects.earliest("pk").attempt_time - settings.AXES_COOLOFF_TIME
@@ -46,7 +46,7 @@ def test_a_lock_ends_by_itself(administrator: User, settings: Any, monkeypatch: 
     assert signed_in().status_code == 302
 
 
-def test_the_right_password_forgets_wrong_ones(administrator: User, settings: Any) -> None:
+def test_the_right_password_resets_the_count(administrator: User, settings: Any) -> None:
     for _ in range(3):
         guess(settings.AXES_FAILURE_LIMIT - 1)
         assert signed_in().status_code == 302
@@ -54,7 +54,7 @@ def test_the_right_password_forgets_wrong_ones(administrator: User, settings: An
 
 
 def test_locks_are_shown_and_ended_in_the_admin(client: Client, settings: Any) -> None:
-    """By an administrator who is signed in; no password is kept."""
+    """By a signed-in administrator; no password is stored."""
     guess(settings.AXES_FAILURE_LIMIT)
     listed = client.get(ATTEMPTS).content.decode()
     assert "locked out" in listed
@@ -67,7 +67,7 @@ def test_locks_are_shown_and_ended_in_the_admin(client: Client, settings: Any) -
 
 
 def test_few_passwords_are_hashed_at_once(administrator: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever finds no place is told to try again, and no guess is counted."""
+    """Further attempts are told to try again, and are not counted."""
     monkeypatch.setattr(sign_in, "WAIT_SECONDS", 0.01)
     with sign_in.place_to_hash(), sign_in.place_to_hash():
         answer = signed_in(password="wrong")
@@ -86,10 +86,10 @@ def test_few_passwords_are_hashed_at_once(administrator: User, monkeypatch: pyte
         (True, None, "127.0.0.1"),
     ],
 )
-def test_the_address_is_what_the_proxy_saw(
+def test_the_address_is_the_one_that_the_proxy_saw(
     settings: Any, behind_tls: bool, forwarded: str | None, address: str
 ) -> None:
-    """What the client says of itself counts for nothing."""
+    """Headers that the client sets are ignored."""
     settings.RESPONSES_BEHIND_TLS = behind_tls
     headers = {} if forwarded is None else {"x-forwarded-for": forwarded}
     assert sign_in.client_address(RequestFactory().post(LOGIN, headers=headers)) == address

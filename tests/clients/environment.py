@@ -1,6 +1,6 @@
-"""An environment of the clients' own, as their users have it: Python's and Node's packages, at the locked versions.
+"""A separate environment for the clients, as their users have it: Python and Node packages at locked versions.
 
-It is made in pytest's cache directory, and made anew when a lock has changed. Node itself is one of the Python
+It is made in pytest's cache directory, and again when a lock has changed. Node itself is one of the Python
 packages. `package-lock.json` is written by `npm install --package-lock-only` beside it.
 """
 
@@ -25,12 +25,12 @@ RUN_SECONDS = 300
 
 
 class NotInstalledError(Exception):
-    """The packages can't be had here; the text is the installer's last line."""
+    """The packages can't be installed. The text is the installer's last line."""
 
 
 @dataclass(frozen=True)
 class Clients:
-    """The environment, and what runs in it."""
+    """The environment, and commands that run in it."""
 
     path: Path
 
@@ -48,19 +48,19 @@ class Clients:
         return str(self.path / "node" / "node_modules" / "@openai" / "codex" / "bin" / "codex.js")
 
     def pytest(self, checks: Sequence[Path], server: str, named: str = "") -> str:
-        """Run files of tests, or those with this word in their name, against a server; what pytest printed."""
+        """Run test files, or their tests with this word in the name, against a server. Returns pytest's output."""
         options = ["-c", os.devnull, "--rootdir", str(self.path), "--noconftest", "-p", "no:cacheprovider"]
         modes = ["asyncio_mode=auto", "asyncio_default_fixture_loop_scope=function"]
         options += [word for mode in modes for word in ("-o", mode)]
         return self.run([self.python, "-m", "pytest", "-q", "-k", named, *options, *map(str, checks)], BASE_URL=server)
 
     def node_test(self, checks: Path, server: str, named: str = "") -> str:
-        """The same with Node's tests, which run beside its packages."""
+        """The same for Node's tests, which run beside its packages."""
         copy = shutil.copy(checks, self.path / "node")
         return self.run([self.node, "--test", f"--test-name-pattern={named or '.'}", str(copy)], BASE_URL=server)
 
     def run(self, command: Sequence[str], *, statuses: Sequence[int] = (0,), **environment: str) -> str:
-        """Run a program without this process's settings; its output. Another status than these fails the test."""
+        """Run a program without this process's settings. Returns its output; another exit status fails the test."""
         kept = {name: value for name in ("PATH", "HOME", "LANG") if (value := os.environ.get(name))}
         done = subprocess.run(
             command,

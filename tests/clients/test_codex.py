@@ -1,7 +1,7 @@
-"""Codex, OpenAI's agent for the command line, run as its users run it, with this server as its provider.
+"""Codex, OpenAI's command-line agent, run as its users run it, with this server as its provider.
 
-What it is told holds directives for the scripted model, and so does what its tools return: each makes the model call
-the next one. A JSON escape keeps one directive from ending within another.
+The prompts contain directives for the scripted model, and so do the outputs of tools: each makes the model call the
+next tool. A JSON escape keeps one directive from ending within another.
 """
 
 import json
@@ -16,7 +16,7 @@ from tests.live.server import LiveServer
 
 from .environment import Clients
 
-pytestmark = pytest.mark.timeout(1000)  # the first one installs the clients
+pytestmark = pytest.mark.timeout(1000)  # the first test installs the clients
 
 KNOWN = "gpt-5.5"
 """A name for which Codex declares `apply_patch`, as a custom tool with a grammar. For others it declares namespaces."""
@@ -45,52 +45,52 @@ def known(launch: Launch) -> Any:
 
 
 def call(name: str, arguments: Any) -> str:
-    """The directive for a call; within, nothing looks like its end."""
+    """The directive for a call, without its end marker inside."""
     return f"[[call: {name} {json.dumps(arguments).replace(']]', ']' + chr(92) + 'u005d')}]]"
 
 
 def run_of(text: str) -> str:
-    """The directive that has Codex run a command which prints this text."""
+    """The directive that makes Codex run a command that prints this text."""
     return call("exec_command", {"cmd": f"printf %s {shlex.quote(text)}"})
 
 
 def codex(clients: Clients, server: LiveServer, directory: Path, *, model: str, prompt: str) -> tuple[str, str]:
-    """Run it in a directory; its last message, and all that it printed. It must end with status 0."""
+    """Run Codex in a directory. Returns its last message and its output. It must end with status 0."""
     home, last = directory / "home", directory / "last.txt"
     home.mkdir()
     (directory / "work").mkdir()
     (home / "config.toml").write_text(CONFIG.format(url=server.url))
     options = ["--strict-config", "--skip-git-repo-check", "--ephemeral", "--color", "never", "-m", model]
     options += ["--dangerously-bypass-approvals-and-sandbox", "-C", str(directory / "work"), "-o", str(last)]
-    told = clients.run(
+    output = clients.run(
         [clients.node, clients.codex, "exec", *options, prompt],
         HOME=str(home),
         CODEX_HOME=str(home),
         HERE_KEY="any",
         NO_PROXY="127.0.0.1",
     )
-    return last.read_text(), told
+    return last.read_text(), output
 
 
 def test_a_command_and_a_patch(clients: Clients, known: LiveServer, tmp_path: Path) -> None:
-    """It thinks, runs a command, applies a patch, and says what came of it."""
+    """It thinks, runs a command, applies a patch, and reports the result."""
     lines = ["It is cold.", 'A "quoted" line, and a \\ in it.']
     added = "".join(f"+{line}\n" for line in lines)
     patch = f"*** Begin Patch\n*** Add File: notes.txt\n{added}*** End Patch\n"
     prompt = "[[think: First I look.]][[say: I look around.]]" + run_of(call("apply_patch", {"input": patch}))
-    last, told = codex(clients, known, tmp_path, model=KNOWN, prompt=prompt)
+    last, output = codex(clients, known, tmp_path, model=KNOWN, prompt=prompt)
     assert (tmp_path / "work" / "notes.txt").read_text().splitlines() == lines
     assert last.startswith("You said: ")
     assert "Success. Updated the following files:\nA notes.txt" in last
-    assert "I look around." in told
-    assert "ERROR" not in told
+    assert "I look around." in output
+    assert "ERROR" not in output
 
 
 def test_three_commands_and_a_tool_of_a_namespace(clients: Clients, scripted: LiveServer, tmp_path: Path) -> None:
-    """The tool that it doesn't find the agent for says so with the name, which has the model say its last word."""
+    """The last tool reports that it doesn't find the agent, with the name, a directive for the last message."""
     namespaced = call("multi_agent_v1::close_agent", {"target": "[[say: Nobody is there.]]"})
     two = call("exec_command", {"cmd": "echo one > one.txt"}) + run_of(namespaced)
-    last, told = codex(clients, scripted, tmp_path, model="smollm2-135m", prompt=run_of(two))
+    last, output = codex(clients, scripted, tmp_path, model="smollm2-135m", prompt=run_of(two))
     assert last == "Nobody is there."
     assert (tmp_path / "work" / "one.txt").read_text() == "one\n"
-    assert "invalid agent id" in told
+    assert "invalid agent id" in output

@@ -1,4 +1,4 @@
-"""PyPI's llm-comply, which holds a server against Open Responses."""
+"""PyPI's llm-comply, which checks a server against Open Responses."""
 
 import json
 from typing import Any
@@ -9,22 +9,22 @@ from tests.live.server import LiveServer
 
 from .environment import Clients
 
-pytestmark = pytest.mark.timeout(1000)  # the first one installs the clients
+pytestmark = pytest.mark.timeout(1000)  # the first test installs the clients
 
 NOT_FOR_THIS_SERVER = {
-    "image-input": "sends an image, and no model here sees",
+    "image-input": "sends an image, and no model here has vision",
     "reasoning-summary": "asks for a summary of reasoning; it runs for OpenAI's models only, and none is invented here",
     "error-handling": "sends no `model` and wants an error, but OpenAI lets it be absent, and the server has a default",
 }
 
 
 def test_llm_comply(clients: Clients, scripted: LiveServer) -> None:
-    """Every one of its tests passes but for those named here; what is not served is refused by 400."""
+    """All of its tests pass except those named here; unsupported input is refused with 400."""
     arguments = ["-u", scripted.url, "-k", "any", "-m", "smollm2-135m", "--json"]
-    told = clients.run([clients.python, "-m", "llm_comply.cli", *arguments], statuses=(0, 1))
-    results: dict[str, Any] = {result["id"]: result for result in json.loads(told[told.index("{") :])["results"]}
+    output = clients.run([clients.python, "-m", "llm_comply.cli", *arguments], statuses=(0, 1))
+    results: dict[str, Any] = {result["id"]: result for result in json.loads(output[output.index("{") :])["results"]}
     assert len(results) == 13
     failed = {name: result["errors"] for name, result in results.items() if result["status"] != "passed"}
     assert set(failed) == set(NOT_FOR_THIS_SERVER), failed
-    assert not any(result.get("warnings") for result in results.values()), told
+    assert not any(result.get("warnings") for result in results.values()), output
     assert "HTTP 400 (expected [200])" in failed["image-input"]

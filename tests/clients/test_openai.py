@@ -1,6 +1,7 @@
-"""openai-python: every method it has for what the server serves.
+"""openai-python: all methods for the endpoints of this server.
 
-`tests/live` asks more of each, in both shapes; here are whole lives, two of them with a real model's words, too.
+`tests/live` checks each in more detail and in both shapes. These tests cover whole life cycles, two of them with a
+real model too.
 """
 
 from typing import Any
@@ -11,7 +12,7 @@ from openai import AsyncOpenAI, OpenAI
 
 from tests.live.server import LiveServer
 
-pytestmark = pytest.mark.timeout(600)  # a busy machine is no failure
+pytestmark = pytest.mark.timeout(600)  # a busy machine must not fail the tests
 
 MODEL = "smollm2-135m"
 FRANCE = "What is the capital of France?"
@@ -23,12 +24,12 @@ def client(scripted: LiveServer) -> OpenAI:
 
 
 def text(item: Any) -> str:
-    """What a listed message says."""
+    """The text of a listed message."""
     return "".join(part.text for part in item.content)
 
 
 def plain(response: Any) -> Any:
-    """A response as it came over the wire: the stream helper adds what it has parsed."""
+    """A response as on the wire, without the parsed values that the stream helper adds."""
     sent = response.to_dict()
     for item in sent["output"]:
         for part in item.get("content", ()):
@@ -52,7 +53,7 @@ def test_the_life_of_a_response(client: OpenAI) -> None:
 
 
 def test_a_stream_and_its_helper(server: LiveServer) -> None:
-    """The events number themselves; the last one's response, the helper's final one and the stored one are equal."""
+    """Events are numbered. The responses of the last event, of the helper and of the store are equal."""
     client = server.client().with_options(timeout=120)
     events = list(client.responses.create(model=MODEL, input=FRANCE, temperature=0, stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -65,7 +66,7 @@ def test_a_stream_and_its_helper(server: LiveServer) -> None:
     assert plain(client.responses.retrieve(final.id)) == plain(final)
 
 
-def test_a_stream_that_is_left(client: OpenAI) -> None:
+def test_a_stream_that_is_abandoned(client: OpenAI) -> None:
     """Leaving the helper's block early ends the generation, and nothing is stored."""
     with client.responses.stream(model=MODEL, input="[[slow: 0.05]] [[tokens: 1000]] Tell me of the sea.") as stream:
         created = next(iter(stream))
@@ -75,8 +76,8 @@ def test_a_stream_that_is_left(client: OpenAI) -> None:
     assert client.responses.create(model=MODEL, input=FRANCE, max_output_tokens=2).usage is not None
 
 
-def test_input_tokens_are_the_usage_to_come(client: OpenAI) -> None:
-    """Of a text, of a turn that continues, and of one in a conversation."""
+def test_input_tokens_equal_the_later_usage(client: OpenAI) -> None:
+    """For a text, for a continued response, and in a conversation."""
     conversation = client.conversations.create(items=[{"role": "user", "content": "My name is Ada."}])
     first = client.responses.create(model=MODEL, input=FRANCE, instructions="Be brief.", max_output_tokens=2)
     asked: list[dict[str, Any]] = [
@@ -119,7 +120,7 @@ def test_the_life_of_a_conversation(server: LiveServer) -> None:
 
 
 async def test_the_asynchronous_client(scripted: LiveServer) -> None:
-    """A stream, its helper, and lists that page by themselves."""
+    """A stream, its helper, and lists with automatic paging."""
     async with AsyncOpenAI(base_url=scripted.url, api_key="any", max_retries=0, timeout=120) as client:
         async with client.responses.stream(model=MODEL, input=FRANCE, temperature=0) as stream:
             first = await stream.get_final_response()
@@ -131,7 +132,7 @@ async def test_the_asynchronous_client(scripted: LiveServer) -> None:
 
 
 def test_a_history_is_compacted(client: OpenAI) -> None:
-    """Its output stands for the history: as the next input, with the same words in sight, and as far as it counts."""
+    """Its output replaces the history as the next input, with the same text, and in token counts."""
     first = client.responses.create(model=MODEL, input="My name is Ada.")
     compacted = client.responses.compact(model=MODEL, previous_response_id=first.id)
     assert compacted.object == "response.compaction"
@@ -158,7 +159,7 @@ def test_models(client: OpenAI) -> None:
 
 
 def test_errors_are_exceptions_of_the_sdk(scripted: LiveServer) -> None:
-    """Each status is its class, and the message is a sentence."""
+    """Each status has its class, and the message is a sentence."""
     client = scripted.client()
     create = client.responses.create
     with pytest.raises(openai.BadRequestError) as bad:

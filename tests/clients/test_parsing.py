@@ -1,4 +1,4 @@
-"""openai-python's own reading of answers and arguments: twenty kinds of pydantic models, as formats and as tools."""
+"""Structured output of openai-python: twenty kinds of pydantic models, as formats and as tools."""
 
 import json
 from typing import Any
@@ -13,9 +13,9 @@ from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 ANY_NUMBER = 2000
-"""Tokens enough for any answer here; one that goes on for ever would be cut, and fail."""
+"""Enough tokens for any answer here; an endless one would be cut, and fail."""
 
-pytestmark = pytest.mark.timeout(600)  # a busy machine is no failure
+pytestmark = pytest.mark.timeout(600)  # a busy machine must not fail the tests
 
 
 @pytest.fixture
@@ -24,13 +24,13 @@ def client(scripted: LiveServer) -> OpenAI:
 
 
 def tool(kind: type[BaseModel], name: str = "answer") -> Any:
-    """The tool that the SDK makes of a model."""
+    """The tool that the SDK makes from a model."""
     return openai.pydantic_function_tool(kind, name=name, description="Take the answer.")
 
 
 @pytest.mark.parametrize("kind", PYDANTIC, ids=lambda kind: kind.__name__)
 def test_models_are_formats(client: OpenAI, kind: type[BaseModel]) -> None:
-    """Beside a tool, streamed and not: words are read as the model's object."""
+    """With a tool too, streamed and not: the text is parsed as the model's object."""
     asked: dict[str, Any] = {
         "model": MODEL,
         "input": "[[say: I have nothing to say.]]",
@@ -48,7 +48,7 @@ def test_models_are_formats(client: OpenAI, kind: type[BaseModel]) -> None:
 @pytest.mark.parametrize("said", ["{}", '{"x": [1, "two"]}', '{"text": "One.", "tags": ["a"], "value": 7}'])
 @pytest.mark.parametrize("kind", PYDANTIC, ids=lambda kind: kind.__name__)
 def test_models_are_tools(client: OpenAI, kind: type[BaseModel], said: str) -> None:
-    """Whatever the model would like to call it with, the SDK reads the arguments as the model's object."""
+    """Whatever arguments the script gives, the SDK parses them as the model's object."""
     asked: dict[str, Any] = {"model": MODEL, "tools": [tool(kind)], "max_output_tokens": ANY_NUMBER}
     response = client.responses.parse(input=f"[[call: answer {said}]]", **asked)
     calls = [item for item in response.output if item.type == "function_call"]
@@ -59,7 +59,7 @@ def test_models_are_tools(client: OpenAI, kind: type[BaseModel], said: str) -> N
 
 @pytest.mark.parametrize("kind", PYDANTIC, ids=lambda kind: kind.__name__)
 def test_models_are_chosen_tools(client: OpenAI, kind: type[BaseModel]) -> None:
-    """The same where the model would rather talk."""
+    """Even where the script gives text."""
     choice: Any = {"type": "function", "name": "answer"}
     with client.responses.stream(
         model=MODEL,
@@ -73,7 +73,7 @@ def test_models_are_chosen_tools(client: OpenAI, kind: type[BaseModel]) -> None:
     assert isinstance(made.parsed_arguments, kind)
 
 
-def test_what_is_said_right_comes_as_it_was_said(client: OpenAI) -> None:
+def test_valid_arguments_come_unchanged(client: OpenAI) -> None:
     person = {"name": "Zoë", "address": {"street": "Main St", "number": None}}
     said = json.dumps(person, ensure_ascii=False)
     response = client.responses.parse(model=MODEL, input=f"[[call: answer {said}]]", tools=[tool(Person)])

@@ -1,4 +1,4 @@
-"""What a builder can be told, as values, and what has to become of it."""
+"""Inputs of a builder as values, and the output that they must give."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ Steps = Sequence[Step]
 
 
 def take(builder: ResponseBuilder, step: Step) -> list[StreamEvent]:
-    """Tell the builder one step."""
+    """Feed the builder one step."""
     if isinstance(step, Text):
         return builder.text(step.delta, phase=step.phase, logprobs=step.logprobs)
     if isinstance(step, Reasoning):
@@ -51,7 +51,7 @@ def take(builder: ResponseBuilder, step: Step) -> list[StreamEvent]:
 
 
 def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list[StreamEvent]:
-    """Start the builder, and tell it all steps, over a compacted history or not."""
+    """Start the builder and feed it all steps, with or without a compacted history."""
     events = builder.start()
     if compacted:
         events += builder.compaction("mlxr1.blob", tokens=(100, 10))
@@ -63,7 +63,7 @@ def take_all(builder: ResponseBuilder, steps: Steps, *, compacted: bool) -> list
 
 
 def expected_output(steps: Steps, outcome: Outcome) -> list[dict[str, Any]]:
-    """The output that the steps have to become, without ids and with each text under `text`."""
+    """The output that the steps must give, without ids and with each text under `text`."""
     output: list[dict[str, Any]] = []
     early: list[Logprob] = []
     for step in steps:
@@ -100,17 +100,17 @@ def _grown(output: list[dict[str, Any]], kind: dict[str, Any]) -> dict[str, Any]
     return output[-1]
 
 
-def told(item: Any) -> dict[str, Any]:
+def stored_item(item: Any) -> dict[str, Any]:
     """A stored item in the form of `expected_output`."""
-    kept = {"type": item["type"], "status": item["status"]}
+    common = {"type": item["type"], "status": item["status"]}
     if item["type"] == "message":
         [part] = item["content"]
-        return {**kept, "phase": item.get("phase"), "text": part["text"], "logprobs": part["logprobs"]}
+        return {**common, "phase": item.get("phase"), "text": part["text"], "logprobs": part["logprobs"]}
     if item["type"] == "reasoning":
         [part] = item["content"]
-        return {**kept, "text": part["text"]}
+        return {**common, "text": part["text"]}
     text = item["input"] if item["type"] == "custom_tool_call" else item["arguments"]
-    return {**kept, "name": item["name"], "namespace": item.get("namespace"), "text": text}
+    return {**common, "name": item["name"], "namespace": item.get("namespace"), "text": text}
 
 
 _DELTAS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -1,4 +1,4 @@
-"""What every stream has to satisfy, whoever made it: OpenAI's types, OpenAI's accumulator, the grammar of events."""
+"""Checks for every stream: OpenAI's types, OpenAI's accumulator, and the grammar of events."""
 
 import re
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from tests.protocol.references import open_responses_faults
 Events = list[Any]
 """Events as JSON values: a test looks at the fields of any."""
 
-# What our builder sends and Open Responses types otherwise; docs/compatibility.md lists it.
+# Events that Open Responses types differently from our builder; docs/compatibility.md lists them.
 UNLIKE_OPEN_RESPONSES = {"error", "response.compaction.compacting"}
 
-# Fields that the SDK doesn't type: Open Responses' own; `bytes`, which the SDK types in the part alone; and the status,
-# which it types for calls of custom tools that are listed.
+# Fields that the SDK doesn't type: Open Responses' own; `bytes`, which the SDK types only in the part; and the status,
+# which it types only for listed calls of custom tools.
 EXTRA = {
     "Response": {"store", "presence_penalty", "frequency_penalty"},
     "Logprob": {"bytes"},
@@ -74,7 +74,7 @@ OURS = {"mlx.compaction.started", "mlx.compaction.completed"}
 
 
 def parse(events: Events) -> list[Any]:
-    """The events as the SDK's objects, validated strictly by the class of their type: no field too many or too few."""
+    """The events as the SDK's objects, validated strictly: no missing and no extra fields."""
     known = [event for event in events if event["type"] not in OURS]
     parsed = [EVENT_TYPES[event["type"]].model_validate(event, strict=True) for event in known]
     for event in parsed:
@@ -139,7 +139,7 @@ def check_items(events: Events) -> None:
 
 
 def check_text(item_events: Events) -> None:
-    """Deltas aren't empty; with their log-probabilities they concatenate to what the events at the end have."""
+    """Deltas aren't empty. They and their log-probabilities concatenate to those of the final events."""
     deltas = [event for event in item_events if "delta" in event]
     text = "".join(event["delta"] for event in deltas)
     logprobs = [entry for event in deltas for entry in event.get("logprobs", [])]
@@ -162,7 +162,7 @@ def open_responses_items(items: Events) -> Events:
 
 
 def check_open_responses(events: Events) -> None:
-    """Open Responses' schema takes every event, but for the kinds where it differs from OpenAI."""
+    """Open Responses' schema accepts every event, except the kinds where it differs from OpenAI."""
     for event in events:
         kind = event["type"].replace("reasoning_text", "reasoning")
         if kind in UNLIKE_OPEN_RESPONSES | OURS or "custom_tool_call" in kind:
@@ -180,12 +180,12 @@ def check_open_responses(events: Events) -> None:
 
 
 def open_responses_object(response: Mapping[str, Any]) -> dict[str, Any]:
-    """A Response object, its items as Open Responses types them."""
+    """A Response object with its items as Open Responses types them."""
     return {**response, "output": open_responses_items(response["output"])}
 
 
 def text_of(item: dict[str, Any]) -> str | None:
-    """The text of a message or the arguments of a function call: what the SDK's accumulator builds."""
+    """The text of a message or the arguments of a function call, which the SDK's accumulator builds."""
     if item["type"] == "message":
         return "".join(part["text"] for part in item["content"])
     arguments: str | None = item.get("arguments")
@@ -193,7 +193,7 @@ def text_of(item: dict[str, Any]) -> str | None:
 
 
 def fold(events: Events) -> dict[str, Any]:
-    """What the SDK's accumulator makes of a stream: the final response, with the items as their events built them."""
+    """The final response of a stream by the SDK's accumulator, with the items as their events built them."""
     state: ResponseStreamState[Any] = ResponseStreamState(input_tools=omit, text_format=omit)
     final: Any = None
     built: dict[int, dict[str, Any]] = {}

@@ -48,7 +48,7 @@ def ended(made: Answer) -> Events:
 
 
 def without_deltas(events: Events) -> list[tuple[str, Any]]:
-    """What must be the same however the text is cut."""
+    """The events that must be the same however the text is cut."""
     kept = [event for event in events if not event["type"].endswith(".delta")]
     return [(event["type"], event.get("item")) for event in kept]
 
@@ -76,7 +76,7 @@ def test_the_same_text_gives_the_same_answer(cuts: list[int], data: st.DataObjec
 
 
 @given(st.integers(0, 20))
-def test_an_answer_that_is_fed_again_goes_on_where_it_was(cut: int) -> None:
+def test_an_answer_that_is_fed_again_resumes_where_it_was(cut: int) -> None:
     """The same chunks give the same events, with the same ids and numbers."""
     made, again = answer(), answer()
     parts = chunks(TEXT, list(range(0, len(TEXT), 5)))
@@ -87,7 +87,7 @@ def test_an_answer_that_is_fed_again_goes_on_where_it_was(cut: int) -> None:
 
 
 @pytest.mark.parametrize(("text", "cut"), [(TEXT, False), (TEXT[:60], True)])
-def test_a_call_that_was_cut_is_known(text: str, *, cut: bool) -> None:
+def test_a_cut_call_is_recognised(text: str, *, cut: bool) -> None:
     made = answer()
     made.open()
     made.feed(chunks(text, []))
@@ -95,8 +95,8 @@ def test_a_call_that_was_cut_is_known(text: str, *, cut: bool) -> None:
     assert made.is_cut_in_call is cut
 
 
-def test_an_end_that_can_not_be_stored_is_replaced_by_a_failure() -> None:
-    """What was open ends as cut; the object has no output, and the numbers go on from what was published."""
+def test_an_end_that_cannot_be_stored_is_replaced_by_a_failure() -> None:
+    """Open items end as incomplete, the object has no output, and numbers continue from the published ones."""
     made = answer()
     events: Events = [*made.open(), *made.feed(chunks("Hello", []))]
     made.end("completed", message="", usage=used(made), completed_at=1)

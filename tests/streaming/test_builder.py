@@ -1,4 +1,4 @@
-"""How a stream begins and ends, event by event."""
+"""The first and last events of a stream."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ def types(events: Events) -> list[object]:
 
 
 def test_first_event_carries_the_whole_object() -> None:
-    """Effective values are there from the start; usage and output are not."""
+    """With the effective values, but without usage and output."""
     beginning: Events = [*ResponseBuilder(base()).start()]
     created, in_progress = beginning
     assert created == {"type": "response.created", "sequence_number": 0, "response": base()}
@@ -63,18 +63,18 @@ def test_cut_answer_is_incomplete_throughout() -> None:
     assert build([], "incomplete")[1]["output"] == []
 
 
-def test_fault_is_an_error_event_and_a_failed_response() -> None:
+def test_error_is_an_error_event_and_a_failed_response() -> None:
     events, stored = build(texts("Hel"), "failed")
     assert types(events)[-3:] == ["response.output_item.done", "error", "response.failed"]
-    fault = {"code": "server_error", "message": "The engine stopped."}
-    assert events[-2] == {"type": "error", "sequence_number": 8, "param": None, **fault}
-    assert stored["error"] == fault
+    error = {"code": "server_error", "message": "The engine stopped."}
+    assert events[-2] == {"type": "error", "sequence_number": 8, "param": None, **error}
+    assert stored["error"] == error
     (item,) = stored["output"]
     assert item.get("status") == "incomplete"
 
 
 def test_cancelled_job_ends_with_an_error_event() -> None:
-    """No invented event type: the object says `cancelled`."""
+    """There is no event type for it; the object says `cancelled`."""
     events, stored = build(texts("Hel"), "cancelled")
     assert types(events)[-2:] == ["response.output_item.done", "error"]
     assert events[-1]["code"] == "response_cancelled"
@@ -82,7 +82,7 @@ def test_cancelled_job_ends_with_an_error_event() -> None:
 
 
 def test_misuse_is_an_error_of_the_caller() -> None:
-    """One start, one end, text between them, and a failure says why."""
+    """One start, one end, text only between them, and a reason for a failure."""
     builder = ResponseBuilder(base())
     with pytest.raises(RuntimeError):
         builder.text("too early")

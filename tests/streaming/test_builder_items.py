@@ -1,4 +1,4 @@
-"""The items of a stream, kind by kind: what opens one, what closes it, and what it says of itself."""
+"""The items of a stream by kind: the events that open and close them, and their content."""
 
 from typing import Any
 
@@ -31,7 +31,7 @@ def kinds(events: Events) -> list[str]:
 
 
 def test_reasoning_item() -> None:
-    """One part, in both events of the part too; text is told by reasoning events; `summary` stays empty."""
+    """One part, also in both events of the part; the text is in reasoning events; `summary` stays empty."""
     events = content(Reasoning(delta="Let me"), Reasoning(delta=" see."), *texts("Yes."))[:7]
     part = {"type": "reasoning_text", "text": "Let me see."}
     item: dict[str, Any] = {
@@ -54,8 +54,8 @@ def test_reasoning_item() -> None:
     assert events[6]["item"] == {**item, "status": "completed", "content": [part]}
 
 
-def test_reasoning_is_sealed_for_who_asked_for_it() -> None:
-    """When the item is done, not while it grows; a cut one too."""
+def test_reasoning_is_sealed_on_request() -> None:
+    """Once the item is done, even if it was cut."""
     events, stored = build([Reasoning(delta="Hm.")], "incomplete", sealed=True)
     added, done = [event["item"] for event in events if "item" in event]
     assert "encrypted_content" not in added
@@ -65,7 +65,7 @@ def test_reasoning_is_sealed_for_who_asked_for_it() -> None:
 
 
 def test_an_item_is_sealed_once() -> None:
-    """A seal that never gives the same twice gives the event and the stored item the same."""
+    """The event and the stored item have the same blob, even if the seal is random."""
     seals = iter(range(9))
     builder = ResponseBuilder(base(), seal=lambda text: f"{text}{next(seals)}")
     builder.start()
@@ -89,7 +89,7 @@ def test_completed_answer_of_reasoning_alone_ends_with_an_empty_message() -> Non
 
 
 def test_function_call() -> None:
-    """Arguments stay the text they were made as; a replay gives the call the same `call_id`."""
+    """Arguments keep their text; a replay gives the call the same `call_id`."""
     events = content(Call(name="f", deltas=('{"a"', "", ":1}")))
     item = {
         "id": derived_id("fc_", "resp_1", 0),
@@ -110,7 +110,7 @@ def test_function_call() -> None:
 
 
 def test_function_call_without_arguments_has_an_empty_object() -> None:
-    """By a delta, so that deltas still concatenate to the arguments; a cut call has what was made: nothing."""
+    """By a delta, so that deltas still concatenate to the arguments. A cut call has no arguments."""
     events = content(Call(name="f"))
     assert [event["delta"] for event in events if "delta" in event] == ["{}"]
     assert events[-1]["item"]["arguments"] == events[-2]["arguments"] == "{}"
@@ -118,7 +118,7 @@ def test_function_call_without_arguments_has_an_empty_object() -> None:
 
 
 def test_custom_tool_call() -> None:
-    """Any text is an input, also none."""
+    """Any text is an input, even an empty one."""
     events = content(Call(name="patch", custom=True, deltas=("*** Begin",)))
     assert kinds(events) == [
         "output_item.added",
@@ -147,7 +147,7 @@ def test_namespace_is_there_only_when_there_is_one(custom: bool) -> None:
 
 
 def test_answer_that_is_a_call_has_no_message() -> None:
-    """Nor has one whose call was cut; calls side by side are told apart by their `call_id`."""
+    """Neither has one whose call was cut. Parallel calls have different `call_id`s."""
     calls = items(Call(name="f"), Call(name="f"), Call(name="g", custom=True))
     assert [item["type"] for item in calls] == ["function_call", "function_call", "custom_tool_call"]
     assert len({item["call_id"] for item in calls}) == 3
@@ -158,7 +158,7 @@ def test_answer_that_is_a_call_has_no_message() -> None:
 @pytest.mark.parametrize("end", ["cut", "left open"])
 @pytest.mark.parametrize("outcome", ["completed", "incomplete", "failed", "cancelled"])
 def test_cut_call_has_no_done_event_of_its_text(custom: bool, end: Any, outcome: Outcome) -> None:
-    """So that nobody runs it, however the response ends; the item keeps what there was."""
+    """So that nobody runs it, however the response ends; the item keeps its partial text."""
     events = content(Call(name="f", custom=custom, deltas=('{"a',), end=end), outcome=outcome)
     assert [kind.split(".")[1] for kind in kinds(events)] == ["added", "delta", "done"]
     assert events[-1]["type"] == "response.output_item.done"
@@ -187,7 +187,7 @@ def test_phase_is_there_only_when_there_is_one_and_a_new_one_opens_a_message() -
 
 
 def test_log_probabilities_are_one_list() -> None:
-    """In the deltas, in the done event, in the part and in the stored item; the next message begins its own."""
+    """In the deltas, the done event, the part and the stored item; the next message starts a new list."""
     a, b, c = token("a"), token("b"), token("c")
     first = [Text(delta="a", logprobs=(a,)), Text(delta="b", logprobs=(b,))]
     events = content(*first, Text(delta="c", phase="final_answer", logprobs=(c,)))
@@ -198,7 +198,7 @@ def test_log_probabilities_are_one_list() -> None:
 
 
 def test_log_probabilities_of_a_character_s_first_bytes_wait_for_its_text() -> None:
-    """A token may end inside a character: then its text comes with the next token. What never gets any is left out."""
+    """A token may end inside a character: its text comes with the next token. Entries without text are left out."""
     head, tail, lost = token("\u00c3"), token("\u00a9"), token("x")
     steps = [Text(delta="", logprobs=(head,)), Text(delta="é", logprobs=(tail,)), Text(delta="", logprobs=(lost,))]
     endings: list[list[Step]] = [[], [Reasoning(delta="r"), Text(delta="s")], [Call(name="f"), Text(delta="s")]]
@@ -238,7 +238,7 @@ def test_text_of_a_call_needs_an_open_call() -> None:
 
 
 def test_compaction_completes_what_is_open() -> None:
-    """And takes the place after it."""
+    """Its item comes after it."""
     builder = ResponseBuilder(base())
     builder.start()
     builder.text("a")
@@ -249,8 +249,8 @@ def test_compaction_completes_what_is_open() -> None:
     assert [item["type"] for item in builder.snapshot()["output"]] == ["message", "compaction"]
 
 
-def test_log_probabilities_are_taken_as_they_are_given() -> None:
-    """What the giver does with its entries later changes nothing."""
+def test_log_probabilities_are_copied() -> None:
+    """Later changes by the caller have no effect."""
     entry = token("a")
     builder = ResponseBuilder(base())
     builder.start()

@@ -1,4 +1,4 @@
-"""Any sequence of text, reasoning and calls, ending in any way, gives a stream that the SDK and the grammar accept."""
+"""Any sequence of text, reasoning and calls with any end gives a stream that the SDK and the grammar accept."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from responses_api.protocol import initial_response, parse_create, usage
 from responses_api.protocol.objects import Response
 from responses_api.streaming import Outcome, ResponseBuilder
 from tests.protocol.references import open_responses_faults
-from tests.streaming.steps import STEPS, Steps, Text, expected_output, take, told
+from tests.streaming.steps import STEPS, Steps, Text, expected_output, stored_item, take
 from tests.streaming.streams import (
     Events,
     check_grammar,
@@ -70,7 +70,7 @@ def texts(*deltas: str) -> list[Text]:
 def test_every_stream_is_whole(
     steps: Steps, outcome: Outcome, queued: bool, compaction: tuple[int, int] | Literal[False] | None, sealed: bool
 ) -> None:
-    """Valid event by event, folds to the stored object, follows the grammar; nothing that was told is lost."""
+    """Each event is valid, the stream folds to the stored object and follows the grammar, and nothing is lost."""
     events, stored = build(steps, outcome, queued=queued, compaction=compaction, sealed=sealed)
     check_own_types(events)
     check_grammar(events)
@@ -85,7 +85,7 @@ def test_every_stream_is_whole(
     assert open_responses_faults("ResponseResource", open_responses_object(stored)) == []
     assert stored["status"] == outcome
     output = stored["output"] if compaction is False else stored["output"][1:]
-    assert [told(item) for item in output] == expected_output(steps, outcome)
+    assert [stored_item(item) for item in output] == expected_output(steps, outcome)
     for item in output:
         if item["type"] == "reasoning":
             assert item.get("encrypted_content") == (seal(item["content"][0]["text"]) if sealed else None)
@@ -93,27 +93,27 @@ def test_every_stream_is_whole(
 
 @settings(max_examples=50, deadline=None)
 @given(STEPS, OUTCOMES)
-def test_a_replay_gives_the_same_events_and_goes_on(steps: Steps, outcome: Outcome) -> None:
-    """Two builders given the same make the same, ids and numbers included."""
+def test_a_replay_gives_the_same_events_and_continues(steps: Steps, outcome: Outcome) -> None:
+    """Two builders with the same input give the same events, ids and numbers included."""
     assert build(steps, outcome, sealed=True) == build(steps, outcome, sealed=True)
 
 
 @settings(max_examples=50, deadline=None)
 @given(STEPS, OUTCOMES)
-def test_events_stay_as_they_were_given(steps: Steps, outcome: Outcome) -> None:
-    """Neither what happens later nor what a receiver does to its events shows in others."""
+def test_events_do_not_change_afterwards(steps: Steps, outcome: Outcome) -> None:
+    """Neither later steps nor changes by a receiver affect them."""
     builder = ResponseBuilder(base(), queued=True)
     seen: list[tuple[Any, bytes]] = []
 
-    def note(events: Sequence[Any]) -> None:
+    def record(events: Sequence[Any]) -> None:
         seen.extend((event, orjson.dumps(event)) for event in events)
 
-    note(builder.start())
+    record(builder.start())
     for step in steps:
-        note(take(builder, step))
+        record(take(builder, step))
         builder.snapshot()["output"].clear()
         builder.snapshot()["metadata"]["a"] = "changed"
-    note(finish(builder, outcome))
+    record(finish(builder, outcome))
     assert all(orjson.dumps(event) == text for event, text in seen)
     stored = orjson.dumps(builder.snapshot())
     for event, _ in seen[:-1]:
@@ -123,7 +123,7 @@ def test_events_stay_as_they_were_given(steps: Steps, outcome: Outcome) -> None:
 
 
 def spoil(value: Any) -> None:
-    """Change all that can be changed in a value."""
+    """Change everything in a value that can be changed."""
     for inner in value.values() if isinstance(value, dict) else value:
         if isinstance(inner, dict | list):
             spoil(inner)
@@ -133,7 +133,7 @@ def spoil(value: Any) -> None:
 @settings(max_examples=50, deadline=None)
 @given(STEPS)
 def test_a_receiver_that_changes_its_events_changes_nothing_else(steps: Steps) -> None:
-    """Not even the events of the item that is being written."""
+    """Not even the events of the open item."""
     builder = ResponseBuilder(base(), seal=seal)
     kept = [orjson.dumps(event) for event in build(steps, "completed", sealed=True)[0]]
     events = builder.start()
@@ -150,7 +150,7 @@ def test_a_receiver_that_changes_its_events_changes_nothing_else(steps: Steps) -
 @settings(max_examples=50, deadline=None)
 @given(STEPS)
 def test_snapshot_is_what_would_be_stored_if_the_stream_stopped_now(steps: Steps) -> None:
-    """The open item counts as cut, and has all that was given so far; the ids are those of the stream."""
+    """The open item counts as cut and has all text so far; the ids are those of the stream."""
     builder = ResponseBuilder(base(), seal=seal)
     events = builder.start()
     for count, step in enumerate(steps, start=1):

@@ -1,4 +1,4 @@
-"""The end of a `/responses/compact` request: one event, and nothing of the content in what is stored."""
+"""The end of a `/responses/compact` request: one event, and no content in the stored row."""
 
 import pytest
 

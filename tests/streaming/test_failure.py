@@ -1,4 +1,4 @@
-"""A stream whose worker is gone is ended by its reader, as the worker would have ended it."""
+"""A stream whose worker is lost is ended by its reader, as the worker would have ended it."""
 
 from unittest.mock import patch
 
@@ -14,7 +14,7 @@ from tests.streaming.test_builder_properties import base, finish, seal
 
 @given(STEPS, st.data(), st.booleans())
 def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.DataObject, compacted: bool) -> None:
-    """Wherever it is cut, however its events came: what is open is closed, and the response has what was told."""
+    """Wherever it is cut and however its events came: open items are closed, and the published text is kept."""
     steps = steps[: data.draw(st.integers(0, len(steps)))]
     made = ResponseBuilder(base())
     events: Events = [*take_all(made, steps, compacted=compacted)]
@@ -32,7 +32,7 @@ def test_a_reader_ends_a_stream_as_its_worker_would_have(steps: Steps, data: st.
 
 
 def test_a_finished_item_keeps_what_its_worker_sealed() -> None:
-    """The reader has no key, and needs none."""
+    """The reader has no secret, and needs none."""
     made = ResponseBuilder(base(), seal=seal)
     events = [*made.start(), *made.reasoning("Well."), *made.text("Hm")]
     seen = SeenStream()
@@ -45,8 +45,8 @@ def test_a_finished_item_keeps_what_its_worker_sealed() -> None:
     assert output[0]["encrypted_content"] == "sealed:5"
 
 
-def test_a_stream_too_large_to_be_kept_ends_without_output() -> None:
-    """The numbers go on, the object fails, and what was known stays as it was."""
+def test_a_stream_too_large_to_be_buffered_ends_without_output() -> None:
+    """The numbers continue, the object fails, and known items stay unchanged."""
     events: Events = [*ResponseBuilder(base()).start()]
     known = events[0]["response"]
     events += failure_events(known, sequence_number=len(events), message="Too large.")
@@ -67,8 +67,8 @@ def test_a_stream_too_large_to_be_kept_ends_without_output() -> None:
         ("failed", ["error", "response.failed"]),
     ],
 )
-def test_a_stream_whose_log_is_gone_ends_as_its_object_says(status: str, kinds: list[str]) -> None:
-    """Numbered from what the reader has; a failure names its error, and a cancelled response has no object."""
+def test_a_stream_without_a_log_ends_as_its_object_says(status: str, kinds: list[str]) -> None:
+    """Numbers continue from the reader's last event. A failure has its error, and a cancelled response no object."""
     response = {**base(), "status": status, "error": {"code": "server_error", "message": "It broke."}}
     events = terminal_events(response, sequence_number=7)  # type: ignore[arg-type]
     assert [event["type"] for event in events] == kinds

@@ -27,5 +27,5 @@ def test_client_ids_may_be_anything_storable(good: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "a\0b", "\ud800", "x" * (MAX_CLIENT_ID_LENGTH + 1)])
-def test_client_ids_that_can_not_be_stored_are_refused(bad: str) -> None:
+def test_client_ids_that_cannot_be_stored_are_refused(bad: str) -> None:
     assert not is_client_id(bad)

@@ -1,4 +1,4 @@
-"""Log-probabilities go to the text that their tokens spell."""
+"""Log-probabilities are assigned to the text that their tokens spell."""
 
 from inference.calls import Thinking
 from inference.dialects import DIALECTS
@@ -10,7 +10,7 @@ from tests.streaming.test_builder_properties import base
 
 
 def aligner(*tokens: bytes) -> LogprobAligner:
-    """An aligner that has these tokens, each with the one other token `x`."""
+    """An aligner for these tokens, each with `x` as its only alternative."""
     found = LogprobAligner()
     found.add(
         TokenLogprob(token=token, logprob=-float(number), top=((b"x", -9.0),)) for number, token in enumerate(tokens)
@@ -29,19 +29,19 @@ def test_each_token_of_a_text_has_an_entry_with_its_bytes_and_alternatives() -> 
     assert entries[0]["top_logprobs"] == [{"token": "x", "bytes": [120], "logprob": -9.0}]
 
 
-def test_markup_has_none_and_of_a_token_that_is_partly_markup_the_text_has() -> None:
+def test_markup_has_none_and_a_partly_markup_token_has_some() -> None:
     """The token `>Hi` spells the end of a marker and a text."""
     assert spelled(aligner(b"<think", b">Hi", b"!").take([(7, 10)])) == [("Hi", -1.0), ("!", -2.0)]
 
 
-def test_a_text_that_goes_on_takes_up_where_it_was() -> None:
+def test_a_text_that_continues_resumes_where_it_was() -> None:
     found = aligner(b"ab", b"cd")
     assert spelled(found.take([(0, 1)])) == [("a", 0.0)]
     assert spelled(found.take([(1, 4)])) == [("b", 0.0), ("cd", -1.0)]
 
 
-def test_a_character_of_several_tokens_has_all_of_them() -> None:
-    """Also where bytes are no character: each stands for itself."""
+def test_a_character_of_several_tokens_has_all_their_entries() -> None:
+    """Even where the bytes are not a valid character."""
     first, second = "é".encode()[:1], "é".encode()[1:]
     entries = aligner(first, second, b"!").take([(0, 1)])
     assert [entry["bytes"] for entry in entries] == [list(first), list(second)]
@@ -52,8 +52,8 @@ def test_a_part_whose_bytes_have_not_come_has_no_entries() -> None:
     assert aligner(b"ab").take([(0, 5)]) == []
 
 
-def test_an_answer_s_text_has_them_and_its_thinking_is_counted() -> None:
-    """Thinking has none: it is no message's text."""
+def test_an_answer_s_text_has_them_and_its_reasoning_is_counted() -> None:
+    """Reasoning has none, as it is not the text of a message."""
     parser = DIALECTS["hermes"].new_parser((), Thinking())
     answer = Answer(ResponseBuilder(base()), parser=parser, logprobs=True)
     answer.open()

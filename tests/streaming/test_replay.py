@@ -1,4 +1,4 @@
-"""A stream is brought back to where it was: from what the engine made, and from its events alone."""
+"""A stream is restored from its chunks, and from its events alone."""
 
 from typing import Any
 
@@ -32,8 +32,8 @@ CHUNKS = st.builds(
 
 
 @given(st.lists(CHUNKS, max_size=5), st.integers(0, 1000))
-def test_chunks_are_kept_as_they_were(chunks: list[Chunk], cached: int) -> None:
-    """But for how they finish: what is kept can be gone on with."""
+def test_chunks_survive_the_log(chunks: list[Chunk], cached: int) -> None:
+    """Except for their finish, so that the stream can be resumed."""
     chunks = [Chunk(request_id="", started=True, cached_tokens=cached), *chunks]
     assert decode_chunks(encode_chunks(chunks)) == chunks
     assert holds_tokens(encode_chunks(chunks)) == any(chunk.tokens for chunk in chunks)
@@ -41,16 +41,16 @@ def test_chunks_are_kept_as_they_were(chunks: list[Chunk], cached: int) -> None:
 
 
 def through_json(events: list[StreamEvent]) -> list[StreamEvent]:
-    """As a log gives them back."""
+    """The events as a log returns them."""
     value: list[StreamEvent] = orjson.loads(orjson.dumps(events))
     return value
 
 
 @given(STEPS, st.data(), OUTCOMES.filter(lambda outcome: outcome != "completed"), st.booleans(), st.booleans())
-def test_events_bring_a_builder_back(
+def test_events_restore_a_builder(
     steps: Steps, data: st.DataObject, outcome: Any, compacted: bool, sealed: bool
 ) -> None:
-    """Wherever it is cut, it ends as the one that made them would have ended."""
+    """Wherever it is cut, it ends as the original would have ended."""
     steps = steps[: data.draw(st.integers(0, len(steps)))]
     made = ResponseBuilder(base(), queued=True, seal=seal if sealed else None)
     events = take_all(made, steps, compacted=compacted)
@@ -61,7 +61,7 @@ def test_events_bring_a_builder_back(
 
 
 def test_a_job_may_end_in_the_queue() -> None:
-    """Its builder has told nothing of a beginning."""
+    """Its builder has published no start."""
     waiting = ResponseBuilder(base(), queued=True)
     events = waiting.wait()
     assert [event["type"] for event in events] == ["response.created", "response.queued"]
@@ -71,7 +71,7 @@ def test_a_job_may_end_in_the_queue() -> None:
     assert again.snapshot()["status"] == "cancelled"
 
 
-def test_events_of_another_making_are_refused() -> None:
+def test_events_of_another_builder_are_refused() -> None:
     made = ResponseBuilder(base(), queued=True)
     events: Events = [*made.start(), *made.text("hello")]
     events[-1] = {**events[-1], "item_id": "msg_of_an_older_version"}

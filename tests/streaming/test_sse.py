@@ -1,4 +1,4 @@
-"""Frames are what an event stream reader expects."""
+"""Frames are valid server-sent events."""
 
 import json
 from typing import Any

@@ -36,14 +36,14 @@ def session(client: AsyncOpenAI) -> OpenAIConversationsSession:
 
 
 def agent(client: AsyncOpenAI, *, model: str = MODEL) -> Any:
-    """An agent without tools, always of the same mind."""
+    """An agent without tools and with fixed instructions."""
     settings = ModelSettings(temperature=0)
     model_here = OpenAIResponsesModel(model=model, openai_client=client)
     return Agent(name="Keeper", instructions="You keep a lighthouse.", model=model_here, model_settings=settings)
 
 
 def text(item: Any) -> str:
-    """What a listed message says."""
+    """The text of a listed message."""
     content = item["content"]
     return content if isinstance(content, str) else "".join(part["text"] for part in content)
 
@@ -67,7 +67,7 @@ async def test_a_run_whole(client: AsyncOpenAI) -> None:
 
 
 async def test_a_streamed_run_is_what_is_stored(client: AsyncOpenAI) -> None:
-    """The deltas join to the final output and to the stored text."""
+    """The deltas concatenate to the final output and to the stored text."""
     result = Runner.run_streamed(agent(client), FRANCE)
     deltas = [
         event.data.delta
@@ -128,7 +128,7 @@ async def test_a_session_is_stored(client: AsyncOpenAI, session: OpenAIConversat
 
 
 async def test_the_model_sees_the_session(client: AsyncOpenAI, session: OpenAIConversationsSession) -> None:
-    """What was said, and what was added by hand, is in the prompt; what was popped is not."""
+    """Messages and items added by hand are in the prompt; popped items are not."""
     keeper = agent(client)
     await Runner.run(keeper, "My name is Ada.", session=session)
     await session.add_items([said("I like sums."), {"role": "assistant", "content": "So do I."}, said("I hate tea.")])
@@ -142,7 +142,7 @@ async def test_the_model_sees_the_session(client: AsyncOpenAI, session: OpenAICo
 
 
 async def test_the_items_of_a_session(client: AsyncOpenAI, session: OpenAIConversationsSession) -> None:
-    """Two requests and more add, three pages list; a limit takes the newest; clearing deletes the conversation."""
+    """Items are added in batches and listed in pages; a limit gives the newest; clearing deletes the conversation."""
     assert await session.get_items() == []
     assert await session.pop_item() is None
     await session.add_items([said(str(number)) for number in range(45)])
@@ -162,9 +162,9 @@ async def test_the_items_of_a_session(client: AsyncOpenAI, session: OpenAIConver
 
 @pytest.mark.parametrize("mode", ["input", "previous_response_id"])
 async def test_a_session_that_compacts(client: AsyncOpenAI, mode: Any) -> None:
-    """The session's items are replaced by what the server made of them, and the model sees the same words."""
+    """The session's items are replaced by the compacted ones, and the model sees the same text."""
     session = OpenAIResponsesCompactionSession("any", SQLiteSession("any"), client=client, compaction_mode=mode)
-    session.model = MODEL  # the constructor takes OpenAI's names alone
+    session.model = MODEL  # the constructor accepts OpenAI's names only
     keeper = agent(client)
     result = await Runner.run(keeper, "My name is Ada.", session=session)
     await session.run_compaction({"force": True, "response_id": str(result.last_response_id)})
@@ -174,7 +174,7 @@ async def test_a_session_that_compacts(client: AsyncOpenAI, mode: Any) -> None:
 
 
 async def test_a_run_in_a_conversation(client: AsyncOpenAI) -> None:
-    """With `conversation_id` the server adds what is said; each run sends its new message only."""
+    """With `conversation_id` the server adds the messages; each run sends only its new one."""
     keeper = agent(client)
     conversation = await client.conversations.create()
     first = await Runner.run(keeper, "one", conversation_id=conversation.id)

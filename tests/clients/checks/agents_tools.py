@@ -29,13 +29,13 @@ class Answer(BaseModel):
 
 @function_tool
 def find(name: str) -> str:
-    """Looks somebody up, and has the model add next."""
+    """Looks a person up, and has the model call add next."""
     return f'{name} found. [[call: add {{"left": 2, "right": 40}}]]'
 
 
 @function_tool
 async def add(left: int, right: int) -> str:
-    """Adds, and has the model tell."""
+    """Adds, and has the model say the sum."""
     return f"[[say: It is {left + right}.]]"
 
 
@@ -70,7 +70,7 @@ def kinds(result: Any) -> list[str]:
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("way", ["replayed", "chained", "in a conversation", "in a session", "unstored"])
 async def test_a_run_with_two_tools(client: AsyncOpenAI, way: str, streamed: bool) -> None:
-    """Three turns by any way in which a history is kept; a later run goes on from there."""
+    """Three turns, with each way to keep a history; a later run continues from there."""
     settings = (
         ModelSettings(store=False, response_include=["reasoning.encrypted_content"]) if way == "unstored" else None
     )
@@ -108,7 +108,7 @@ async def test_parallel_calls(client: AsyncOpenAI, streamed: bool) -> None:
 
 @pytest.mark.parametrize("choice", ["required", "add"])
 async def test_a_call_that_must_be(client: AsyncOpenAI, choice: str) -> None:
-    """The agent stops at the first tool, whatever the model would rather say."""
+    """The agent stops at the first tool, although the script gives text."""
     settings = ModelSettings(tool_choice=choice, reasoning=Reasoning(effort="low"))
     keeper = agent(client, settings=settings, tools=[add], tool_use_behavior="stop_on_first_tool")
     result = await run(False, keeper, "[[say: I would rather not.]]")
@@ -117,7 +117,7 @@ async def test_a_call_that_must_be(client: AsyncOpenAI, choice: str) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_a_handoff(client: AsyncOpenAI, streamed: bool) -> None:
-    """The other agent answers, with its own tools and the whole history in sight."""
+    """The other agent answers, with its own tools and the whole history."""
     clerk = agent(client, "Clerk", tools=[add], handoff_description="Adds.")
     desk = agent(client, "Desk", handoffs=[handoff(clerk)], tools=[find])
     result = await run(streamed, desk, "[[call: transfer_to_clerk {}]]")

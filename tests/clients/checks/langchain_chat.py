@@ -13,7 +13,7 @@ URL = os.environ["BASE_URL"]
 
 @pytest.fixture(scope="module")
 def stored():
-    """The SDK, to see what the server has stored."""
+    """The SDK, to read what the server has stored."""
     with OpenAI(base_url=URL, api_key="any", max_retries=0, timeout=120) as client:
         yield client.responses
 
@@ -71,7 +71,7 @@ def test_a_stream_comes_bit_by_bit() -> None:
 
 
 async def test_async_calls_and_batches(stored: Any) -> None:
-    """Three at once, then a stream: all are stored with what they said."""
+    """Three at once, then a stream: all are stored with their text."""
     answers = await chat().abatch(["one", "two", "three"])
     assert len({response_id(answer) for answer in answers}) == 3
     for answer in answers:
@@ -81,7 +81,7 @@ async def test_async_calls_and_batches(stored: Any) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_use_previous_response_id(stored: Any, streamed: bool) -> None:
-    """The whole history is given, and only what is new is sent: each response continues the one before."""
+    """The whole history is given, and only new messages are sent: each response continues the one before."""
     model = chat(use_previous_response_id=True, streaming=streamed)
     messages: list[BaseMessage] = [HumanMessage("My name is Ada.")]
     for said in ("I like sums.", "And rhymes."):
@@ -96,7 +96,7 @@ def test_use_previous_response_id(stored: Any, streamed: bool) -> None:
 
 @pytest.mark.parametrize("chained", [False, True])
 def test_the_model_sees_the_history(stored: Any, chained: bool) -> None:
-    """By reference and by replay it is the same prompt."""
+    """By reference and by replay the prompt is the same."""
     model = chat(max_tokens=None, use_previous_response_id=chained)
     messages: list[BaseMessage] = [HumanMessage("My name is Ada.")]
     messages += [model.invoke(messages), HumanMessage("[[show-prompt]]")]
@@ -111,7 +111,7 @@ def test_the_model_sees_the_history(stored: Any, chained: bool) -> None:
 
 
 def test_an_answer_that_is_cut(stored: Any) -> None:
-    """It says so, and can be continued."""
+    """It is marked as incomplete, and can be continued."""
     cut = chat(max_tokens=3).invoke("Count to a hundred, please.")
     assert cut.response_metadata["status"] == "incomplete"
     assert cut.response_metadata["incomplete_details"]["reason"] == "max_output_tokens"

@@ -19,13 +19,13 @@ class Answer(BaseModel):
 
 @tool
 def find(name: str) -> str:
-    """Looks somebody up, and has the model add next."""
+    """Looks a person up, and has the model call add next."""
     return f'{name} found. [[call: add {{"left": 2, "right": 40}}]]'
 
 
 @tool
 def add(left: int, right: int) -> str:
-    """Adds, and has the model tell."""
+    """Adds, and has the model say the sum."""
     return f"[[say: It is {left + right}.]]"
 
 
@@ -47,7 +47,7 @@ def chat(**options: Any) -> ChatOpenAI:
 
 
 def results(answer: AIMessage) -> list[BaseMessage]:
-    """What the tools that were called return."""
+    """The results of the called tools."""
     return [TOOLS[call["name"]].invoke({**call, "type": "tool_call"}) for call in answer.tool_calls]
 
 
@@ -79,7 +79,7 @@ def test_a_loop_with_two_tools(way: dict[str, Any], streamed: bool) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_parallel_calls(streamed: bool) -> None:
-    """Both come, with ids of their own, and take their results in any order."""
+    """Both come with different ids, and accept their results in any order."""
     text = '[[call: add {"left": 1, "right": 2}]][[call: find {"name": "Ada"}]]'
     model = chat(streaming=streamed)
     answer = model.bind_tools(list(TOOLS.values())).invoke(text)
