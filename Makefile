@@ -71,7 +71,7 @@ bench: $(DEVELOPMENT) ## Measure what the project promises (ARGS="tiny causes --
 
 soak: $(DEVELOPMENT) ## Fuzz live servers for SOAK_SECONDS=600 per test, and run SOAK_TURNS=2000 concurrent turns
 	@SOAK_SECONDS=$(SOAK_SECONDS) SOAK_TURNS=$(SOAK_TURNS) exec $(RUN) -m pytest -rA --timeout 7200 tests/soak \
-		tests/live/generation/test_conversations.py::test_concurrent_turns_are_all_kept_whole $(ARGS)
+		tests/live/generation/test_conversations.py::test_concurrent_turns_are_all_complete $(ARGS)
 
 faults: $(DEVELOPMENT) ## Kill workers, stop services, cancel JOBS=200 jobs and more (ARGS="kill cancel")
 	@exec $(RUN) -m tests.faults $(ARGS) --jobs $(JOBS)

@@ -1,4 +1,4 @@
-"""What tests ask of a running server beside the SDK, and how they look at what it does."""
+"""Requests to a running server besides the SDK, and checks of its state."""
 
 import socket
 import time
@@ -17,7 +17,7 @@ LONG = "[[slow: 0.05]][[tokens: 2000]]"
 
 
 def check_envelope(answer: httpx.Response, status: int, code: str | None, param: str | None = None) -> dict[str, Any]:
-    """The answer is an error as OpenAI's are, with a request id; its body."""
+    """Check that the answer is an error in OpenAI's form with a request id. Returns its body."""
     assert answer.status_code == status, answer.text
     assert answer.headers["x-request-id"].startswith("req_")
     assert answer.headers["content-type"] == "application/json"
@@ -30,7 +30,7 @@ def check_envelope(answer: httpx.Response, status: int, code: str | None, param:
 
 
 def open_request(server: LiveServer, *, stream: bool) -> socket.socket:
-    """Send a request that takes long, and read what comes until it runs."""
+    """Send a request that takes long, and read the answer until it runs."""
     host, port, request = request_bytes(server.url, {"input": LONG, "stream": stream}, server.key)
     connection = socket.create_connection((host, port), timeout=20)
     connection.sendall(request)
@@ -44,13 +44,13 @@ def open_request(server: LiveServer, *, stream: bool) -> socket.socket:
 
 
 def active(server: LiveServer) -> int:
-    """Responses that have not ended."""
+    """The number of responses that have not ended."""
     rows = server.rows("SELECT COUNT(*) FROM responses_api_response WHERE status IN ('queued', 'in_progress')")
     return int(rows[0][0])
 
 
 def status(server: LiveServer, web: int = 0) -> dict[str, Any]:
-    """What `/v1/status` says."""
+    """The answer of `/v1/status`."""
     with server.http(web=web) as http:
         value: dict[str, Any] = http.get("/status").raise_for_status().json()
     return value
@@ -64,7 +64,7 @@ def metrics(server: LiveServer, web: int = 0) -> dict[str, float]:
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 10.0) -> bool:
-    """Whether ``condition`` comes true in time."""
+    """Whether ``condition`` becomes true in time."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if condition():

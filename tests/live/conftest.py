@@ -1,4 +1,4 @@
-"""Servers that tests talk to through the doors users take, shared by all tests that leave them as they are."""
+"""Running servers, shared by all tests that leave their settings and keys unchanged."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ def server(request: pytest.FixtureRequest) -> LiveServer:
 
 @pytest.fixture(scope="session", params=SHAPES)
 def keyed_server(request: pytest.FixtureRequest) -> LiveServer:
-    """Like ``server``, but keys may be made on it, and requests of tests carry none that they don't name."""
+    """Like ``server``, but tests may make keys, and requests have no key unless the test gives one."""
     name = "closed_server" if request.param == "embedded" else "team_server"
     return replace(request.getfixturevalue(name), key="")
 
@@ -34,7 +34,7 @@ def embedded_server(launch: Launch) -> Iterator[LiveServer]:
 
 @pytest.fixture(scope="session")
 def closed_server(launch: Launch) -> Iterator[LiveServer]:
-    """An embedded one that has a key: it needs one from then on."""
+    """An embedded server with a key, so that requests need one."""
     with launch("embedded") as server:
         yield server
 

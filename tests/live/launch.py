@@ -1,4 +1,4 @@
-"""Fixtures that start servers: as few as can be, since each takes seconds of a processor."""
+"""Fixtures that start servers: as few as possible, as each takes seconds of processor time."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -18,12 +18,12 @@ SHAPES = ["embedded", "team"]
 
 Shape = Literal["embedded", "team"]
 Launch = Callable[..., AbstractContextManager[LiveServer]]
-"""`launch(shape, **settings)`: a running server whose tables are made, stopped at the end; its status must be 0."""
+"""`launch(shape, **settings)`: a running server with all tables. It is stopped at the end, with status 0."""
 
 
 @pytest.fixture(scope="session")
 def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Launch:
-    """Starts a server; the test is skipped where the shape's services are not."""
+    """Starts a server; skips the test if a service of the shape is missing."""
 
     @contextmanager
     def start(shape: Shape, **settings: str) -> Iterator[LiveServer]:
@@ -46,7 +46,7 @@ def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="session")
 def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database file with all tables, for servers to begin with: making them takes a second each time."""
+    """A database file with all tables, which servers start from: making them takes a second each time."""
     server = embedded(tmp_path_factory.mktemp("migrated"))
     server.manage("migrate", "--verbosity", "0")
     return server.data_dir / DATABASE_FILE
@@ -54,7 +54,7 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
-    """The name of a PostgreSQL database with all tables, likewise, and the key that is in it."""
+    """The name of such a PostgreSQL database, and the key in it."""
     with fresh_database(postgres_server) as url:
         server = team(tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1")
         key = server.make_key("default")  # which makes the tables, too
@@ -63,7 +63,7 @@ def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture(scope="session")
 def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """`make serve` with the default model, which is there already."""
+    """`make serve` with the default model, already downloaded."""
     data_dir = tmp_path_factory.mktemp("real")
     (data_dir / "models").symlink_to(default_model.path.parent)
     with started(embedded(data_dir, RESPONSES_ENGINE="mlx")) as server:
@@ -72,7 +72,7 @@ def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFact
 
 @contextmanager
 def started(server: LiveServer) -> Iterator[LiveServer]:
-    """Start it; at the end it must stop with status 0."""
+    """Start a server; at the end it must stop with status 0."""
     server.start()
     try:
         yield server

@@ -1,4 +1,4 @@
-"""A server as users start it: `manage.py serve` or `manage.py team` as processes of their own."""
+"""A server as users start it: `manage.py serve` or `manage.py team` as separate processes."""
 
 import contextlib
 import itertools
@@ -34,7 +34,7 @@ PORTS = range(20_000, 32_000)
 
 
 def free_ports(count: int) -> int:
-    """The first of ``count`` ports in a row that nobody listens on, and that no other test process takes meanwhile."""
+    """The first of ``count`` consecutive free ports, which no other test process takes meanwhile."""
     mine = own_share(PORTS)
     while True:
         first = secrets.choice(mine[: -count or None])
@@ -69,7 +69,7 @@ class LiveServer:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What the server's processes, and commands beside it, are given."""
+        """The environment of the server's processes and of commands beside it."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": os.environ.get("HOME", "/"),
@@ -91,13 +91,13 @@ class LiveServer:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What every request needs."""
+        """The headers that every request needs."""
         return {"authorization": f"Bearer {self.key}"} if self.key else {}
 
     def client(self, *, key: str = "", web: int = 0) -> OpenAI:
-        """The SDK, without its retries: a test wants to see the first answer. Closed with the server."""
+        """The SDK without retries, as tests check the first answer. Closed with the server."""
         key = key or self.key or "any"
-        with self._lock:  # tests ask on many threads, and each client is to be closed
+        with self._lock:  # tests use many threads, and each client has to be closed
             if (key, web) not in self._clients:
                 self._clients[key, web] = OpenAI(base_url=self.urls[web], api_key=key, max_retries=0, timeout=30)
             return self._clients[key, web]
@@ -131,7 +131,7 @@ class LiveServer:
 
     @property
     def needs_key(self) -> bool:
-        """Whether access is never open: a team serves other machines."""
+        """Whether requests always need a key, as in a team, which serves other machines."""
         return "REDIS_URL" in self.settings and self.web > 0
 
     def _is_ready(self, url: str) -> bool:
@@ -141,7 +141,7 @@ class LiveServer:
             return False
 
     def stop(self, number: int = signal.SIGTERM) -> int:
-        """End it and return its status."""
+        """Stop the server and return its exit status."""
         assert self.process is not None
         for client in self._clients.values():
             client.close()
@@ -155,7 +155,7 @@ class LiveServer:
             raise
 
     def kill(self) -> None:
-        """End it, and all it has started, without warning."""
+        """Kill the server and all processes that it has started."""
         assert self.process is not None
         listed = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True, check=False)
         for pid in (self.process.pid, *map(int, listed.stdout.split())):
@@ -164,7 +164,7 @@ class LiveServer:
         self.process.wait()
 
     def manage(self, *arguments: str) -> str:
-        """Run a command beside the server; what it printed."""
+        """Run a command beside the server. Returns its output."""
         done = subprocess.run(
             [sys.executable, "manage.py", *arguments],
             cwd=BASE_DIR,
@@ -179,18 +179,18 @@ class LiveServer:
         return done.stdout
 
     def make_keys(self, *projects: str) -> list[str]:
-        """A key of each of these projects, by one process."""
+        """Make a key of each of these projects, in one process."""
         code = f"from django.core.management import call_command\nfor project in {projects}:\n"
         code += "    call_command('key', name='test', project=project)"
         shown = self.manage("shell", "-v", "0", "-c", code).split()
         return [word for word in shown if word.startswith(SECRET_START)]
 
     def make_key(self, project: str) -> str:
-        """A key of a project."""
+        """Make a key of a project."""
         return self.manage("key", "--name", "test", "--project", project).splitlines()[-1]
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """What a query of the server's database finds, past the server."""
+        """The rows of a query on the server's database, without the server."""
         if url := self.settings.get("DATABASE_URL"):
             with psycopg.connect(url, connect_timeout=5) as connection:
                 return connection.execute(statement).fetchall()
@@ -199,7 +199,7 @@ class LiveServer:
 
 
 _redis_databases = itertools.cycle(own_share(range(1, 16)))
-"""Servers with one broker would take each other's messages, and wait for the next sweep."""
+"""Servers that share a broker would take each other's messages, and wait for the next sweep."""
 
 
 def embedded(data_dir: Path, **settings: str) -> LiveServer:

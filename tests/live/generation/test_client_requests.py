@@ -1,7 +1,7 @@
-"""The requests of real clients, sent over HTTP as they send them, and the other way, too: each is answered.
+"""Requests of real clients, sent over HTTP as they send them, streamed and not.
 
-`client_bodies.json` holds those that `tests/protocol` has no use for. What was not captured has a placeholder with its
-length, which is filled here.
+`client_bodies.json` has those that `tests/protocol` does not use. Text that was not captured has a placeholder with its
+length, which is filled in here.
 """
 
 import json
@@ -64,15 +64,15 @@ def answer(http: httpx.Client, name: str, body: Any) -> Any:
     return shown[-1]["response"]
 
 
-def said(response: Any) -> list[Any]:
-    """What an answer says, without ids."""
+def content(response: Any) -> list[Any]:
+    """The content of an answer, without ids."""
     hidden = ("id", "call_id", "encrypted_content")
     return [{name: value for name, value in item.items() if name not in hidden} for item in response["output"]]
 
 
 @pytest.mark.parametrize("name", sorted(BODIES))
 def test_a_client_s_request_is_answered(server: LiveServer, name: str) -> None:
-    """Completed, with the model's words; streamed and whole it is the same answer, at the same price."""
+    """Completed, with the model's text; streamed and whole, the answer and its usage are the same."""
     with server.http() as http:
         previous = http.post("/responses", json={"model": MODEL, "input": "Good morning!"}).json()["id"]
         body = {**filled(BODIES[name], previous), "model": MODEL}
@@ -80,7 +80,7 @@ def test_a_client_s_request_is_answered(server: LiveServer, name: str) -> None:
         assert response["status"] == "completed"
         assert response["output"]
         other = answer(http, name, {**body, "stream": not body.get("stream")})
-    assert said(other) == said(response)
+    assert content(other) == content(response)
     assert other["usage"] == response["usage"]
     assert len(response["tools"]) == len(body.get("tools", []))
     form = body.get("text", {}).get("format", {}).get("type")
@@ -91,8 +91,8 @@ def test_a_client_s_request_is_answered(server: LiveServer, name: str) -> None:
         assert text.startswith("You said: ")
 
 
-def test_a_session_of_openai_agents_begins(server: LiveServer) -> None:
-    """With a conversation of no items, whose items it lists."""
+def test_a_session_of_openai_agents_starts(server: LiveServer) -> None:
+    """With an empty conversation, whose items it lists."""
     with server.http() as http:
         made = http.post("/conversations", json={"items": []}, headers=SDK_HEADERS).json()
         listed = http.get(f"/conversations/{made['id']}/items", params={"order": "asc"}, headers=SDK_HEADERS).json()

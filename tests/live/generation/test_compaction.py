@@ -13,26 +13,26 @@ MODEL = "smollm2-135m"
 LONG = "All of this happened a long time ago and is told in many words. " * 40
 
 
-def said(role: str, text: str) -> dict[str, Any]:
+def message(role: str, text: str) -> dict[str, Any]:
     return {"type": "message", "role": role, "content": text}
 
 
 def history(turns: int = 12) -> list[Any]:
     """A developer's message, long turns, and a question."""
-    items = [said("developer", "Stay polite.")]
+    items = [message("developer", "Stay polite.")]
     for turn in range(turns):
-        items += [said("user", f"question {turn}. {LONG}"), said("assistant", f"answer {turn}. {LONG}")]
-    return [*items, said("user", "the last question")]
+        items += [message("user", f"question {turn}. {LONG}"), message("assistant", f"answer {turn}. {LONG}")]
+    return [*items, message("user", "the last question")]
 
 
 def wire(item: Any) -> Any:
-    """An item as it came: the SDK types all messages of a compaction as the assistant's, and would warn of a user's."""
+    """An item as on the wire: the SDK types all messages of a compaction as the assistant's, and warns otherwise."""
     return item.to_dict(mode="json", warnings=False)
 
 
 def prompt_of(server: LiveServer, items: list[Any], **options: Any) -> str:
-    """What the model is shown of a history."""
-    asked = [*items, said("user", "[[show-prompt]]")]
+    """The prompt that the model gets for a history."""
+    asked = [*items, message("user", "[[show-prompt]]")]
     shown = server.client().responses.create(model=MODEL, input=asked, **options)
     return shown.output_text
 
@@ -41,8 +41,8 @@ def count(server: LiveServer, items: list[Any]) -> int:
     return server.client().responses.input_tokens.count(model=MODEL, input=items).input_tokens
 
 
-def test_a_history_becomes_a_summary_and_what_is_retained(server: LiveServer) -> None:
-    """The output replays as it is, or as its compaction item alone; both show, and count, the same."""
+def test_a_history_becomes_a_summary_and_retained_items(server: LiveServer) -> None:
+    """The output can be sent back whole, or only its compaction item; prompt and count are the same."""
     client = server.client()
     compacted = client.responses.compact(model=MODEL, input=history(), extra_body={"keep_tokens": 1000})
     assert compacted.object == "response.compaction"
@@ -66,22 +66,22 @@ def test_a_history_becomes_a_summary_and_what_is_retained(server: LiveServer) ->
 
 
 def test_a_short_history_is_kept_whole(server: LiveServer) -> None:
-    """It replays and counts as before, and nothing was generated."""
+    """It counts as before, and nothing is generated."""
     compacted = server.client().responses.compact(model=MODEL, input="Hello!", instructions="Be brief.")
     assert compacted.usage.total_tokens == 0
     output: list[Any] = [wire(item) for item in compacted.output]
     assert [item["type"] for item in output] == ["message", "compaction"]
-    assert count(server, [output[-1]]) == count(server, output) == count(server, [said("user", "Hello!")])
+    assert count(server, [output[-1]]) == count(server, output) == count(server, [message("user", "Hello!")])
 
 
-def test_a_stored_history_is_compacted_and_goes_on(server: LiveServer) -> None:
-    """By `previous_response_id`; what is asked next on top of the item is answered with the last turn in sight."""
+def test_a_stored_history_is_compacted_and_continued(server: LiveServer) -> None:
+    """By `previous_response_id`; the next turn on top of the item sees the last one."""
     client = server.client()
     first = client.responses.create(model=MODEL, input=f"My name is Ada. {LONG}")
     second = client.responses.create(model=MODEL, input="What is my name?", previous_response_id=first.id)
     compacted = client.responses.compact(model=MODEL, previous_response_id=second.id, extra_body={"keep_tokens": 1})
     item = wire(compacted.output[-1])
-    on_top = client.responses.create(model=MODEL, input=[item, said("user", "[[show-prompt]]")])  # type: ignore[list-item]
+    on_top = client.responses.create(model=MODEL, input=[item, message("user", "[[show-prompt]]")])  # type: ignore[list-item]
     assert "What is my name?" in on_top.output_text
     chained = client.responses.create(model=MODEL, input="[[show-prompt]]", previous_response_id=on_top.id)
     assert "What is my name?" in chained.output_text
@@ -90,7 +90,7 @@ def test_a_stored_history_is_compacted_and_goes_on(server: LiveServer) -> None:
 
 
 def test_a_history_is_compacted_at_the_threshold(server: LiveServer) -> None:
-    """Events in order, the item first in the output, stored as streamed, and not again on the next hop."""
+    """Events in order, the item first in the output, stored as streamed, and not repeated in the next turn."""
     client = server.client()
     policy: Any = [{"type": "compaction", "compact_threshold": 4000}]
     with client.responses.stream(model=MODEL, input=history(), context_management=policy) as stream:
@@ -125,15 +125,15 @@ def test_below_the_threshold_nothing_happens(server: LiveServer) -> None:
 
 
 def test_a_history_that_cannot_shorten_stays(server: LiveServer) -> None:
-    """Over the threshold with one message alone: it is answered as it is."""
+    """A single message over the threshold is answered unchanged."""
     policy: Any = [{"type": "compaction", "compact_threshold": 1}]
     answer = server.client().responses.create(model=MODEL, input="Hello!", context_management=policy)
     assert [item.type for item in answer.output] == ["message"]
     assert answer.output_text == "You said: Hello!"
 
 
-def test_a_trigger_gives_the_item_alone(server: LiveServer) -> None:
-    """As JSON and as a stream; the trigger is no item of the history."""
+def test_a_trigger_gives_only_the_item(server: LiveServer) -> None:
+    """As JSON and as a stream; the trigger is not an item of the history."""
     client = server.client()
     asked: Any = [*history(), {"type": "compaction_trigger"}]
     with client.responses.stream(model=MODEL, input=asked) as stream:
@@ -156,14 +156,14 @@ def test_a_trigger_gives_the_item_alone(server: LiveServer) -> None:
 
 
 def test_a_foreign_or_altered_item_is_refused(keyed_server: LiveServer) -> None:
-    """By another project, altered, made up, on every route; the owner can use it."""
+    """From another project, altered or invented, on every route; its owner can use it."""
     keys = dict(zip(("carol", "dave"), keyed_server.make_keys("carol", "dave"), strict=True))
     carol, dave = (keyed_server.client(key=key) for key in keys.values())
     item: Any = wire(carol.responses.compact(model=MODEL, input="a secret").output[-1])
-    assert carol.responses.create(model=MODEL, input=[item, said("user", "go on")]).output_text  # type: ignore[list-item]
+    assert carol.responses.create(model=MODEL, input=[item, message("user", "go on")]).output_text  # type: ignore[list-item]
     blob = item["encrypted_content"]
     for altered in (blob[:-8] + "AAAAAAA=", blob[:20] + "x" + blob[21:], "mlxr1.", "gAAAAABpM0Yj-", blob + "é"):
-        wrong: Any = [said("user", "a"), {**item, "encrypted_content": altered}]
+        wrong: Any = [message("user", "a"), {**item, "encrypted_content": altered}]
         with pytest.raises(BadRequestError) as refused:
             carol.responses.create(model=MODEL, input=wrong)
         assert refused.value.param == "input[1].encrypted_content"
@@ -193,8 +193,8 @@ def test_a_bad_request_names_its_place(server: LiveServer, asked: dict[str, Any]
 
 
 def test_a_client_that_leaves_ends_the_compaction(server: LiveServer) -> None:
-    """The summary's slot is free again, and nothing of the job stays."""
-    slow = [said("user", f"[[slow: 1]] [[tokens: 500]] {number} {LONG}") for number in range(3)]
+    """The slot is free again, and nothing of the job is left."""
+    slow = [message("user", f"[[slow: 1]] [[tokens: 500]] {number} {LONG}") for number in range(3)]
     with server.http() as http, pytest.raises(Exception, match="timed out"):
         http.post("/responses/compact", json={"model": MODEL, "input": slow, "keep_tokens": 1}, timeout=1)
     with server.http() as http:
@@ -204,15 +204,15 @@ def test_a_client_that_leaves_ends_the_compaction(server: LiveServer) -> None:
             time.sleep(0.1)
 
 
-def test_a_reference_stands_for_a_stored_item(server: LiveServer) -> None:
-    """It is replaced when it is sent; one that is not stored is a 404 that names the place."""
+def test_a_reference_is_replaced_by_the_stored_item(server: LiveServer) -> None:
+    """A reference to an item that is not stored is a 404 that names the place."""
     client = server.client()
     first = client.responses.create(model=MODEL, input="the first question")
     asked: Any = [
-        said("user", "the first question"),
+        message("user", "the first question"),
         {"type": "item_reference", "id": first.output[0].id},
         {"id": client.responses.input_items.list(first.id).data[0].id},
-        said("user", "[[show-prompt]]"),
+        message("user", "[[show-prompt]]"),
     ]
     shown = client.responses.create(model=MODEL, input=asked)
     assert shown.output_text.count("You said: the first question") == 1
@@ -224,12 +224,12 @@ def test_a_reference_stands_for_a_stored_item(server: LiveServer) -> None:
     client.responses.delete(first.id)
     assert client.responses.retrieve(shown.id).output_text == shown.output_text
     with pytest.raises(NotFoundError) as missing:
-        client.responses.create(model=MODEL, input=[said("user", "a"), {"type": "item_reference", "id": "msg_none"}])  # type: ignore[list-item]
+        client.responses.create(model=MODEL, input=[message("user", "a"), {"type": "item_reference", "id": "msg_none"}])  # type: ignore[list-item]
     assert missing.value.param == "input[1].id"
 
 
 def test_references_to_large_items_are_refused_before_they_are_loaded(server: LiveServer) -> None:
-    """20 KB that refer to 500 MB, on every route that takes references; the server goes on at once."""
+    """20 KB that refer to 500 MB, on every route that takes references; the server answers others at once."""
     client = server.client()
     first = client.responses.create(model=MODEL, input="[[say: ok]]" + "a" * 1_000_000)
     item = client.responses.input_items.list(first.id).data[0].id
@@ -250,9 +250,9 @@ def test_references_to_large_items_are_refused_before_they_are_loaded(server: Li
             time.sleep(0.1)
 
 
-def test_a_compaction_of_much_holds_up_nobody(server: LiveServer) -> None:
-    """Whatever it is told to keep: a long history is cut by a few renderings, beside others' requests."""
-    body = {"model": MODEL, "keep_tokens": 2**31 - 1, "input": [said("user", "a")] * 6000}
+def test_a_large_compaction_delays_no_other_request(server: LiveServer) -> None:
+    """However much it keeps: a long history is cut with a few renderings, beside other requests."""
+    body = {"model": MODEL, "keep_tokens": 2**31 - 1, "input": [message("user", "a")] * 6000}
     with server.http() as http:
         compacted = http.post("/responses/compact", json=body)
         assert compacted.status_code == 200, compacted.text
@@ -262,32 +262,32 @@ def test_a_compaction_of_much_holds_up_nobody(server: LiveServer) -> None:
 
 
 def test_a_summary_is_shorter_than_what_it_replaces(server: LiveServer) -> None:
-    """Its limit is: also of a short history, whose summary would be longer. What can't be shortened costs nothing."""
+    """Its token limit is, even for a short history. A history that can't be shortened costs nothing."""
     policy: Any = [{"type": "compaction", "compact_threshold": 100}]
-    talk: Any = [said("user", f"[[tokens: 1024]] question {number} of many words") for number in range(16)]
-    talk.append(said("user", "[[say: ok]]"))
+    talk: Any = [message("user", f"[[tokens: 1024]] question {number} of many words") for number in range(16)]
+    talk.append(message("user", "[[say: ok]]"))
     client = server.client()
     answer = client.responses.create(model=MODEL, input=talk, context_management=policy)
     assert [item.type for item in answer.output] == ["compaction", "message"]
     assert answer.usage is not None
     assert answer.usage.input_tokens < count(server, talk)
-    short: Any = [said("user", "[[tokens: 1024]] a"), said("user", "[[say: ok]] " + "b " * 60)]
+    short: Any = [message("user", "[[tokens: 1024]] a"), message("user", "[[say: ok]] " + "b " * 60)]
     kept = client.responses.create(model=MODEL, input=short, context_management=policy)
     assert [item.type for item in kept.output] == ["message"]
-    # What a summary took is in no usage, but in the accounts.
+    # The tokens of a summary are in the usage records, but not in the response's usage.
     ((generated,),) = server.rows("SELECT output_tokens FROM responses_api_usagerecord ORDER BY id DESC LIMIT 1")
     assert generated < 10
 
 
-def test_what_is_too_large_to_be_sent_is_refused(server: LiveServer) -> None:
-    """A history of references to a large item: an answer with all of it would cut off every reader of the process."""
+def test_a_compaction_too_large_to_be_sent_is_refused(server: LiveServer) -> None:
+    """A history of references to a large item: its whole answer would disconnect every reader of the process."""
     with server.http() as http:
         search = {"type": "web_search_call", "action": {"type": "search", "query": "a" * 1_000_000}}
         conversation = http.post("/conversations", json={"items": [search]}).raise_for_status().json()["id"]
         (item,) = http.get(f"/conversations/{conversation}/items").json()["data"]
-        # The model doesn't read it, so it is kept as it was.
+        # The model doesn't read it, so it stays unchanged.
         reference = {"type": "item_reference", "id": item["id"]}
-        asked = {"model": MODEL, "input": [*[reference] * 12, said("user", "hi")]}
+        asked = {"model": MODEL, "input": [*[reference] * 12, message("user", "hi")]}
         refused = http.post("/responses/compact", json=asked)
     assert refused.status_code == 413
     assert refused.headers["x-should-retry"] == "false"

@@ -17,26 +17,26 @@ AT_ONCE = 8
 EDITS = 6
 
 
-def said(text: str) -> Any:
+def message(text: str) -> Any:
     """A user's message."""
     return {"type": "message", "role": "user", "content": text}
 
 
 def text(item: Any) -> str:
-    """What a message of one part says."""
+    """The text of a message with one part."""
     part = item["content"][0] if isinstance(item, dict) else item.content[0]
     return str(part["text"] if isinstance(part, dict) else part.text)
 
 
 def texts(client: OpenAI, conversation_id: str) -> list[str]:
-    """What all items of a conversation say, oldest first, page by page."""
+    """The texts of all items of a conversation, oldest first, page by page."""
     return [text(item) for item in client.conversations.items.list(conversation_id, order="asc", limit=100)]
 
 
 def test_a_conversation_from_its_creation_to_its_end(server: LiveServer) -> None:
-    """Create, retrieve, update, delete; every web process knows it at once."""
+    """Create, retrieve, update, delete; every web process sees each change at once."""
     client, other = server.client(), server.client(web=server.web - 1)
-    made = client.conversations.create(items=[said("hello")], metadata={"topic": "greeting"})
+    made = client.conversations.create(items=[message("hello")], metadata={"topic": "greeting"})
     assert made.id.startswith("conv_")
     assert made.object == "conversation"
     assert made.metadata == {"topic": "greeting"}
@@ -52,13 +52,13 @@ def test_a_conversation_from_its_creation_to_its_end(server: LiveServer) -> None
 
 
 def test_items_are_added_listed_read_and_deleted(server: LiveServer) -> None:
-    """Twenty at a time; the SDK pages through them by itself; an item reads as it was listed."""
+    """Twenty at a time; the SDK pages through them; a single item equals the listed one."""
     client = server.client()
     conversation = client.conversations.create()
-    added = client.conversations.items.create(conversation.id, items=[said(str(number)) for number in range(20)])
+    added = client.conversations.items.create(conversation.id, items=[message(str(number)) for number in range(20)])
     assert len(added.data) == 20
     assert added.has_more is False
-    client.conversations.items.create(conversation.id, items=[said(str(number)) for number in range(20, 30)])
+    client.conversations.items.create(conversation.id, items=[message(str(number)) for number in range(20, 30)])
     newest_first = list(client.conversations.items.list(conversation.id, limit=7))
     assert [text(item) for item in newest_first] == [str(number) for number in reversed(range(30))]
     assert len({item.id for item in newest_first}) == 30
@@ -70,14 +70,14 @@ def test_items_are_added_listed_read_and_deleted(server: LiveServer) -> None:
     with pytest.raises(NotFoundError):
         client.conversations.items.retrieve(item_id, conversation_id=conversation.id)
     with pytest.raises(BadRequestError) as error:
-        client.conversations.items.create(conversation.id, items=[said("x")] * 21)
+        client.conversations.items.create(conversation.id, items=[message("x")] * 21)
     assert error.value.param == "items"
 
 
 def test_turns_go_into_the_conversation(server: LiveServer) -> None:
     """A turn streamed and one not; the next reads them; a later deletion changes no response."""
     client = server.client()
-    conversation = client.conversations.create(items=[said("my name is Ada")])
+    conversation = client.conversations.create(items=[message("my name is Ada")])
     first = client.responses.create(model=MODEL, input="one", conversation=conversation.id)
     assert first.conversation is not None
     assert first.conversation.id == conversation.id
@@ -96,8 +96,8 @@ def test_turns_go_into_the_conversation(server: LiveServer) -> None:
     assert client.responses.retrieve(second.id).output_text == "You said: two"
 
 
-def test_what_a_request_may_not_name(server: LiveServer) -> None:
-    """An unknown conversation is 404 where it is named; with a previous response it is 400, streams too."""
+def test_invalid_conversations_of_a_request(server: LiveServer) -> None:
+    """An unknown conversation is 404; one with a previous response is 400, for streams too."""
     client = server.client()
     for stream in (False, True):
         with pytest.raises(NotFoundError) as missing:
@@ -109,14 +109,14 @@ def test_what_a_request_may_not_name(server: LiveServer) -> None:
 
 
 def test_every_route_answers_without_the_version_too(server: LiveServer) -> None:
-    """And without a body where none is needed; a body that is no JSON is 400, another method 405."""
+    """And without a body where none is needed. A body that is not JSON is 400, another method 405."""
     root = server.url.removesuffix("/v1")
     with server.http() as http:
         made = http.post(f"{root}/conversations").json()
         assert made["metadata"] == {}
         here = f"{root}/conversations/{made['id']}"
         assert http.get(here).json() == made
-        added = http.post(f"{here}/items", json={"items": [said("x")]}).json()
+        added = http.post(f"{here}/items", json={"items": [message("x")]}).json()
         item = added["data"][0]
         assert http.get(f"{here}/items/{item['id']}?include[]=message.input_image.image_url").json() == item
         assert http.get(f"{here}/items").json() == added
@@ -129,12 +129,12 @@ def test_every_route_answers_without_the_version_too(server: LiveServer) -> None
         assert http.get(f"{here}/items").status_code == 404
 
 
-def test_concurrent_turns_are_all_kept_whole(server: LiveServer) -> None:
-    """Eight at a time on one conversation: none is lost, doubled or torn, and no response's history changes.
+def test_concurrent_turns_are_all_complete(server: LiveServer) -> None:
+    """Eight at a time on one conversation: none is lost, duplicated or split, and no response's history changes.
 
-    `SOAK_TURNS` asks for another number of turns.
+    `SOAK_TURNS` sets another number of turns.
     """
-    conversation_id = server.client().conversations.create(items=[said("begin")]).id
+    conversation_id = server.client().conversations.create(items=[message("begin")]).id
 
     with ExitStack() as stack:
         clients = [stack.enter_context(server.http(web=web)) for web in range(server.web)]
@@ -166,7 +166,7 @@ def test_concurrent_turns_are_all_kept_whole(server: LiveServer) -> None:
 
 def test_turns_and_edits_at_once(server: LiveServer) -> None:
     """While items are added and deleted, no turn is lost and no deleted item comes back."""
-    conversation_id = server.client().conversations.create(items=[said("begin")]).id
+    conversation_id = server.client().conversations.create(items=[message("begin")]).id
 
     def rounds(worker: int) -> None:
         with server.http(web=worker % server.web) as http:
@@ -175,7 +175,7 @@ def test_turns_and_edits_at_once(server: LiveServer) -> None:
             for number in range(EDITS):
                 asked = {"model": MODEL, "input": f"turn {worker} {number}", "conversation": conversation_id}
                 assert http.post(f"{root}/responses", json=asked).status_code == 200
-                added = http.post(items, json={"items": [said("kept"), said("deleted")]}).json()
+                added = http.post(items, json={"items": [message("kept"), message("deleted")]}).json()
                 assert http.delete(f"{items}/{added['data'][1]['id']}").status_code == 200
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -189,7 +189,7 @@ def test_turns_and_edits_at_once(server: LiveServer) -> None:
 
 
 def test_a_conversation_is_deleted_under_running_turns(server: LiveServer) -> None:
-    """They end as they would, or find it gone: nothing fails."""
+    """They end as usual or get a 404; nothing fails."""
     with ExitStack() as stack:
         clients = [stack.enter_context(server.http(web=web)) for web in range(server.web)]
 
@@ -200,7 +200,7 @@ def test_a_conversation_is_deleted_under_running_turns(server: LiveServer) -> No
 
         with ThreadPoolExecutor(AT_ONCE) as threads:
             for _ in range(20):
-                conversation_id = server.client().conversations.create(items=[said("begin")]).id
+                conversation_id = server.client().conversations.create(items=[message("begin")]).id
                 turns = [threads.submit(turn, number, conversation_id) for number in range(AT_ONCE)]
                 turns[0].result()
                 server.client().conversations.delete(conversation_id)

@@ -1,4 +1,4 @@
-"""Counting: what `/responses/input_tokens` says is what `usage.input_tokens` will be."""
+"""Counting: `/responses/input_tokens` gives the later `usage.input_tokens`."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def test_the_count_is_the_usage(server: LiveServer, asked: dict[str, Any]) -> No
 
 
 def test_whatever_create_takes_can_be_counted(server: LiveServer) -> None:
-    """The body of a create request as it is; what doesn't count is checked all the same."""
+    """The unchanged body of a create request; fields that don't count are checked too."""
     body = {
         "input": "How long is this?", "max_output_tokens": 5, "temperature": None, "store": False, "top_k": 5,
         "stream": False, "metadata": {"a": "b"}, "include": ["reasoning.encrypted_content"], "user": "somebody",
@@ -48,7 +48,7 @@ def test_whatever_create_takes_can_be_counted(server: LiveServer) -> None:
 
 
 def test_a_chain_and_its_replay_count_alike(server: LiveServer) -> None:
-    """History counts by `previous_response_id` as it does when a client sends it whole."""
+    """A history counts the same by `previous_response_id` and sent whole."""
     client = server.client()
     first = client.responses.create(model="smollm2-135m", input="first question")
     chained = client.responses.input_tokens.count(
@@ -65,8 +65,8 @@ def test_a_chain_and_its_replay_count_alike(server: LiveServer) -> None:
     assert chained.input_tokens == replayed.input_tokens
 
 
-def test_what_can_t_be_counted_is_refused(server: LiveServer) -> None:
-    """The refusals of a create request, and one for parameters that decide nothing here."""
+def test_an_invalid_count_is_refused(server: LiveServer) -> None:
+    """With the errors of a create request, and one for parameters that have no effect here."""
     client = server.client()
     with pytest.raises(NotFoundError):
         client.responses.input_tokens.count(model="no-such-model", input="a")
@@ -82,8 +82,8 @@ def test_what_can_t_be_counted_is_refused(server: LiveServer) -> None:
         check_envelope(http.get(path), 405, "method_not_allowed")
 
 
-def test_what_is_far_too_long_is_refused_at_once(server: LiveServer) -> None:
-    """By its bytes, and by the number of its items, before anything is tokenised; what to count is one message."""
+def test_far_too_long_input_is_refused_at_once(server: LiveServer) -> None:
+    """By its bytes and by its number of items, before anything is tokenised."""
     with server.http() as http:
         longest = http.post("/responses/input_tokens", json={"input": "word " * 6_000_000})
         check_envelope(longest, 413, "request_too_large", param="input")

@@ -1,4 +1,4 @@
-"""Items other than messages: what agents replay is taken, kept and listed, over the wire and through the database."""
+"""Items other than messages: items that agents replay are accepted, stored and listed."""
 
 from typing import Any
 
@@ -23,8 +23,8 @@ REPLAYED: list[Any] = [
 ]
 
 
-def test_replayed_reasoning_and_searches_are_kept_and_change_nothing(server: LiveServer) -> None:
-    """Case 2: listed as they came, and no token of the prompt is theirs, in this turn and in the next."""
+def test_replayed_reasoning_and_searches_are_stored_and_change_nothing(server: LiveServer) -> None:
+    """Listed as they came, and without tokens in the prompt, in this turn and in the next."""
     client = server.client()
     messages = [item for item in REPLAYED if "role" in item]
     plain = client.responses.create(model="smollm2-135m", input=messages)

@@ -1,4 +1,4 @@
-"""The README as a reader types it, with the real model."""
+"""The README's snippets with the real model."""
 
 import re
 import subprocess
@@ -25,7 +25,7 @@ def snippets(language: str) -> str:
 def test_the_readme_s_snippets_work_as_pasted(real_server: LiveServer, tmp_path: Path) -> None:
     """Sync, streaming, three turns, retrieve, input items, delete, and curl: all of it answers in English.
 
-    Only that the answers are cut sooner, for the model likes to take minutes.
+    The answers are limited, as the model would take minutes.
     """
     here = f"127.0.0.1:{real_server.port}"
     program = tmp_path / "readme.py"
@@ -45,8 +45,8 @@ def test_the_readme_s_snippets_work_as_pasted(real_server: LiveServer, tmp_path:
     assert '"output_text"' in curl.stdout
 
 
-def test_sampling_is_what_a_request_asks_for(real_server: LiveServer) -> None:
-    """A stop string cuts the same answer, a bias forces a token, a seed repeats what is penalised, an id is checked."""
+def test_sampling_parameters_have_their_effect(real_server: LiveServer) -> None:
+    """A stop string cuts the same answer, a bias forces a token, a seed repeats a penalised answer, ids are checked."""
     create = real_server.client().responses.create
     asked: dict[str, Any] = {"model": "smollm2-135m", "input": "Name a colour.", "max_output_tokens": 8}
     whole = create(temperature=0, **asked).output_text

@@ -17,8 +17,7 @@ LOGPROBS: Any = ["message.output_text.logprobs"]
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_reasoning_comes_before_the_message(server: LiveServer, streamed: bool) -> None:
-    """It is an item of its own, its tokens are counted, none of it is in the text, and without being asked for
-    nothing is encrypted."""
+    """It is a separate item, its tokens are counted, the text has none of it, and by default it is not encrypted."""
     response = ask(server, streamed, input=f"[[think: one two three]][[say: {SAID}]]", tools=[])
     reasoning, message = response.output
     assert (reasoning.type, reasoning.summary, reasoning.status) == ("reasoning", [], "completed")
@@ -34,7 +33,7 @@ def test_reasoning_comes_before_the_message(server: LiveServer, streamed: bool) 
 
 
 def test_the_events_of_reasoning(server: LiveServer) -> None:
-    """Deltas, done event, part and item say the same."""
+    """Deltas, done event, part and item have the same text."""
     asked: dict[str, Any] = {"model": MODEL, "input": f"[[think: {SAID}]][[say: Yes.]]"}
     events: list[Any] = list(server.client().responses.create(stream=True, **asked))
     deltas = [event.delta for event in events if event.type == "response.reasoning_text.delta"]
@@ -48,8 +47,8 @@ def test_the_events_of_reasoning(server: LiveServer) -> None:
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_encrypted_reasoning_stands_for_its_text(server: LiveServer, streamed: bool) -> None:
-    """Replayed alone, without storing anything, it counts as the text does, and more than nothing."""
+def test_encrypted_reasoning_replaces_its_text(server: LiveServer, streamed: bool) -> None:
+    """Replayed without anything stored, it counts like its text."""
     question = {"role": "user", "content": f"[[think: {SAID * 5}]][[say: Let me see.]]{FIND}"}
     first = ask(server, streamed, input=[question], store=False, include=ENCRYPTED)
     reasoning, *others = wire(first.output)
@@ -74,7 +73,7 @@ def test_encrypted_reasoning_stands_for_its_text(server: LiveServer, streamed: b
 
 
 def test_effort_none_turns_thinking_off(server: LiveServer) -> None:
-    """A model whose thinking can be ended thinks nothing then, and the effort is echoed."""
+    """If the model's thinking can be turned off; the effort is echoed."""
     response = ask(server, True, input=f"[[think: {SAID * 20}]][[say: Yes.]]", tools=[], reasoning={"effort": "none"})
     assert response.reasoning.effort == "none"
     assert response.output_text == "Yes."
@@ -91,7 +90,7 @@ def spelt(entries: Any) -> bytes:
 @pytest.mark.parametrize("after", ["", FIND])
 @pytest.mark.parametrize("top", [0, 3])
 def test_log_probabilities_spell_the_text(server: LiveServer, before: str, after: str, top: int) -> None:
-    """Delta, done event, part and object agree, byte for byte, whatever stands around the text."""
+    """Delta, done event, part and object agree byte for byte, whatever surrounds the text."""
     asked: dict[str, Any] = {
         "model": MODEL,
         "tools": TOOLS,
@@ -130,13 +129,13 @@ def test_log_probabilities_of_structured_output(server: LiveServer) -> None:
     assert json.loads(response.output_text) == {"a": [1, "é"]}
 
 
-def test_without_being_asked_for_there_are_none(server: LiveServer) -> None:
+def test_by_default_there_are_none(server: LiveServer) -> None:
     response = ask(server, True, input=f"[[say: {SAID}]]")
     assert wire(response.output)[0]["content"][0]["logprobs"] == []
 
 
-def test_thinking_that_a_client_leaves_out_is_rendered_all_the_same(server: LiveServer) -> None:
-    """Whichever worker is asked, for the same history alone; a count says the same."""
+def test_reasoning_that_a_client_leaves_out_is_rendered_too(server: LiveServer) -> None:
+    """By any worker, but only for the same history; a count includes it."""
     responses = server.client().responses
     asked: Any = {"role": "user", "content": "[[think: long and deep]][[say: remembered]]"}
     made = responses.create(model=MODEL, input=[asked])

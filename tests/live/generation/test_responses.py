@@ -1,4 +1,4 @@
-"""The main job through the real SDK, in both shapes."""
+"""Responses through the real SDK, in both shapes."""
 
 import pytest
 from openai import APIStatusError, BadRequestError, NotFoundError
@@ -7,7 +7,7 @@ from tests.live.server import LiveServer
 
 
 def test_an_answer_comes_back_whole(server: LiveServer) -> None:
-    """A create returns the finished object with text and true counts."""
+    """A create returns the finished object with text and correct counts."""
     response = server.client().responses.create(model="smollm2-135m", input="hello there")
     assert response.output_text == "You said: hello there"
     assert response.status == "completed"
@@ -32,7 +32,7 @@ def test_a_stream_folds_to_the_stored_object(server: LiveServer) -> None:
 
 
 def test_three_turns_share_their_history(server: LiveServer) -> None:
-    """The third turn's prompt holds the first two whole, and only its own instructions."""
+    """The third turn's prompt has the first two, and only its own instructions."""
     client = server.client()
     first = client.responses.create(input="my name is Ada", instructions="Be brief.", model="smollm2-135m")
     second = client.responses.create(
@@ -51,7 +51,7 @@ def test_three_turns_share_their_history(server: LiveServer) -> None:
 
 
 def test_input_items_page_through_the_whole_input(server: LiveServer) -> None:
-    """All input of all turns and all earlier output are listed, in stable order, without the response's own output."""
+    """The input of all turns and all earlier output, in stable order, without the response's own output."""
     client = server.client()
     previous = None
     for turn in range(4):
@@ -70,7 +70,7 @@ def test_input_items_page_through_the_whole_input(server: LiveServer) -> None:
 
 
 def test_deleting_a_response_leaves_its_descendants_whole(server: LiveServer) -> None:
-    """After DELETE the id is unknown everywhere, and a response that continued it still knows its history."""
+    """After DELETE the id is unknown everywhere, and a response that continued it still has its history."""
     client = server.client()
     first = client.responses.create(input="remember 73", model="smollm2-135m")
     second = client.responses.create(input="go on", previous_response_id=first.id, model="smollm2-135m")
@@ -86,8 +86,8 @@ def test_deleting_a_response_leaves_its_descendants_whole(server: LiveServer) ->
     assert "remember 73" in third.output_text
 
 
-def test_what_is_not_to_be_stored_is_not(server: LiveServer) -> None:
-    """`store: false` answers and leaves nothing that an id could reach."""
+def test_an_unstored_response_is_not_stored(server: LiveServer) -> None:
+    """`store: false` answers, and no id can be read afterwards."""
     client = server.client()
     response = client.responses.create(input="secret", store=False, model="smollm2-135m")
     assert response.output_text == "You said: secret"
@@ -137,7 +137,7 @@ def test_characters_are_never_split(server: LiveServer) -> None:
     assert not any("�" in delta for delta in deltas)
 
 
-def test_an_engine_fault_is_an_error_and_nothing_is_stored(server: LiveServer) -> None:
+def test_an_engine_error_is_reported_and_nothing_is_stored(server: LiveServer) -> None:
     """A stream gets `error` and `response.failed`, JSON a 500; the server keeps serving."""
     client = server.client()
     events = list(client.responses.create(input="[[fail: It is broken.]]", model="smollm2-135m", stream=True))
@@ -146,14 +146,14 @@ def test_an_engine_fault_is_an_error_and_nothing_is_stored(server: LiveServer) -
     failed_id = events[-1].response.id  # type: ignore[union-attr]
     with pytest.raises(NotFoundError):
         client.responses.retrieve(failed_id)
-    with pytest.raises(APIStatusError) as fault:
+    with pytest.raises(APIStatusError) as error:
         client.responses.create(input="[[fail: broken]]", model="smollm2-135m")
-    assert fault.value.status_code == 500
+    assert error.value.status_code == 500
     assert client.responses.create(input="fine", model="smollm2-135m").output_text == "You said: fine"
 
 
 def test_models_are_listed_with_their_aliases(server: LiveServer) -> None:
-    """Every listed name can be asked for."""
+    """Every listed name can be used."""
     client = server.client()
     names = [model.id for model in client.models.list()]
     assert "smollm2-135m" in names

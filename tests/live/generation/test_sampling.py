@@ -19,7 +19,7 @@ STOPS: list[tuple[Any, str]] = [
 
 @pytest.mark.parametrize(("stop", "text"), STOPS, ids=str)
 def test_an_answer_ends_before_a_stop_string(server: LiveServer, stop: Any, text: str) -> None:
-    """JSON, stream and what is stored end at the same letter, completed; the tokens that were generated count."""
+    """JSON, stream and stored response end at the same character, as completed; generated tokens count."""
     client = server.client()
     asked: dict[str, Any] = {
         "model": "smollm2-135m",
@@ -47,7 +47,7 @@ def test_the_next_turn_sees_the_cut_answer(server: LiveServer) -> None:
 
 
 def test_penalties_are_echoed(server: LiveServer) -> None:
-    """They are Open Responses' fields: always there, and kept with the response."""
+    """They are Open Responses' fields: always present, and stored with the response."""
     client = server.client()
     plain = client.responses.create(model="smollm2-135m", input="hi").to_dict()
     assert (plain["presence_penalty"], plain["frequency_penalty"]) == (0, 0)
@@ -79,10 +79,10 @@ def test_the_template_s_arguments_reach_the_prompt_and_its_count(server: LiveSer
     ],
     ids=str,
 )
-def test_what_can_t_be_is_refused_by_its_place(
+def test_an_invalid_extension_is_refused_by_its_place(
     server: LiveServer, extension: dict[str, Any], param: str, stream: bool
 ) -> None:
-    """Also where only the worker knows: no stream opens."""
+    """Even where only the worker finds out: no stream opens."""
     with pytest.raises(BadRequestError) as refused:
         server.client().responses.create(model="smollm2-135m", input="hi", stream=stream, extra_body=extension)
     assert (refused.value.param, refused.value.code) == (param, "invalid_value")

@@ -113,7 +113,7 @@ ZOD: list[dict[str, Any]] = [
     {"allOf": [{"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}]},
     {"type": "array", "items": {"enum": ["a", 1, None, True]}, "minItems": 1},
 ]
-del ZOD[2]["properties"]["record"]["propertyNames"]  # Zod writes it; that it can't be enforced is told below
+del ZOD[2]["properties"]["record"]["propertyNames"]  # Zod writes it, but it can't be enforced, as tested below
 
 
 def json_format(schema: Any, **more: Any) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def json_format(schema: Any, **more: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("said", ["", "Tell me all about it.", '{"x": [1, "two"]}'], ids=["nothing", "text", "json"])
 @pytest.mark.parametrize("kind", PYDANTIC, ids=lambda kind: kind.__name__)
 def test_pydantic_models_parse(server: LiveServer, kind: type[BaseModel], said: str) -> None:
-    """Whatever the model would like to say, the SDK gets an object of the class that it was given."""
+    """Whatever the script says, the SDK gets an object of the given class."""
     response = server.client().responses.parse(model=MODEL, input=f"[[say: {said}]]", text_format=kind)
     assert response.status == "completed"
     assert isinstance(response.output_parsed, kind)
@@ -131,7 +131,7 @@ def test_pydantic_models_parse(server: LiveServer, kind: type[BaseModel], said: 
 
 @pytest.mark.parametrize("kind", [Person, Node, PYDANTIC[9]], ids=lambda kind: kind.__name__)
 def test_a_stream_is_live_and_parses(server: LiveServer, kind: type[BaseModel]) -> None:
-    """Deltas come token by token, as free text does."""
+    """Deltas come token by token, as for free text."""
     said = "Anna and her very long name"
     with server.client().responses.stream(
         model=MODEL, input=f"[[slow: 0.01]][[say: {said}]]", text_format=kind
@@ -155,7 +155,7 @@ def test_schemas_that_are_not_strict_are_enforced_too(server: LiveServer, schema
     jsonschema.Draft202012Validator(schema).validate(json.loads(response.output_text))
 
 
-def test_what_was_said_is_kept_where_it_fits(server: LiveServer) -> None:
+def test_scripted_text_is_kept_where_it_matches(server: LiveServer) -> None:
     said = '{"name": "Zoë", "address": {"street": "Main St", "number": 7}}'
     response = server.client().responses.parse(model=MODEL, input=f"[[say: {said}]]", text_format=Person)
     assert response.output_text == said
@@ -212,7 +212,7 @@ def test_a_cut_answer_is_incomplete(server: LiveServer) -> None:
     ],
     ids=lambda value: str(value)[:60],
 )
-def test_what_can_t_be_enforced_is_refused_by_its_place(
+def test_a_schema_that_cannot_be_enforced_is_refused_by_its_place(
     server: LiveServer, schema: Any, strict: bool, param: str, stream: bool
 ) -> None:
     text: Any = json_format(schema, strict=strict)
@@ -224,15 +224,15 @@ def test_what_can_t_be_enforced_is_refused_by_its_place(
     assert counted.value.param == param
 
 
-def test_stop_strings_can_t_cut_json(server: LiveServer) -> None:
+def test_stop_strings_cannot_cut_json(server: LiveServer) -> None:
     text: Any = {"format": {"type": "json_object"}}
     with pytest.raises(BadRequestError) as refused:
         server.client().responses.create(model=MODEL, input="hi", text=text, extra_body={"stop": "}"})
     assert refused.value.param == "stop"
 
 
-def test_an_answer_that_fails_the_last_look_fails(server: LiveServer) -> None:
-    """Nested deeper than the validation goes: the decoder lets it through, the last look doesn't."""
+def test_an_answer_that_fails_validation_fails(server: LiveServer) -> None:
+    """Nested deeper than validation goes: the decoder allows it, the final validation doesn't."""
     said = "[" * 40
     text: Any = json_format({"type": "object", "properties": {"a": {}}, "required": ["a"]})
     asked: dict[str, Any] = {"model": MODEL, "input": f'[[say: {{"a": {said}]]', "text": text}

@@ -1,4 +1,4 @@
-"""Which tool is called and how, through the real SDK: choices, namespaces, custom tools, hosted ones, schemas."""
+"""Tool choice through the real SDK: choices, namespaces, custom and hosted tools, schemas."""
 
 import json
 import re
@@ -63,8 +63,8 @@ def calls(response: Any) -> list[str]:
     ],
     ids=str,
 )
-def test_the_choice_is_kept(server: LiveServer, choice: Any, said: str, called: Any, streamed: bool) -> None:
-    """Whatever the model would like to say; and the choice is echoed."""
+def test_the_choice_is_enforced(server: LiveServer, choice: Any, said: str, called: Any, streamed: bool) -> None:
+    """Whatever the script says; the choice is echoed."""
     response = ask(server, streamed, input=said if "[[" in said else f"[[say: {said}]]", tool_choice=choice)
     assert response.status == "completed"
     found = calls(response)
@@ -77,7 +77,7 @@ def test_the_choice_is_kept(server: LiveServer, choice: Any, said: str, called: 
             jsonschema.validate(json.loads(made.arguments), schemas[made.name])
 
 
-def test_what_can_t_be_chosen(server: LiveServer) -> None:
+def test_an_invalid_choice_is_refused(server: LiveServer) -> None:
     """400 that names the place, streamed and not."""
     refused: list[tuple[Any, list[Any], str]] = [
         ({"type": "function", "name": "fnd"}, TOOLS, "tool_choice.name"),
@@ -98,7 +98,7 @@ def test_what_can_t_be_chosen(server: LiveServer) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_namespaced_call(server: LiveServer, streamed: bool) -> None:
-    """It says name and namespace, and is accepted back, by reference and replayed; both count alike."""
+    """It has name and namespace, and is accepted back, by reference and replayed; both count the same."""
     question = {"role": "user", "content": call("crm::find", {"id": 7}) + call("crm::note", {"input": "Seven!"})}
     tools = [*TOOLS, NAMESPACE]
     response = ask(server, streamed, input=[question], tools=tools)
@@ -131,7 +131,7 @@ def test_a_chosen_tool_of_a_namespace(server: LiveServer) -> None:
 
 @pytest.mark.parametrize("text", ["one\ntwo", 'say "hi" \\ {}', "", "+1"])
 def test_a_custom_tool_takes_any_text(server: LiveServer, text: str) -> None:
-    """Its input is streamed as it is; its output comes back to the model."""
+    """Its input is streamed unchanged; its output reaches the model."""
     asked: dict[str, Any] = {"model": MODEL, "input": call("apply_patch", {"input": text}), "tools": [custom()]}
     events: list[Any] = list(server.client().responses.create(stream=True, **asked))
     final = events[-1].response
@@ -151,7 +151,7 @@ def test_a_custom_tool_takes_any_text(server: LiveServer, text: str) -> None:
 
 @pytest.mark.parametrize("said", ["", "*** Begin Patch\n*** Add File: a.txt\n+one\n+two\n*** End Patch\n", "no patch"])
 def test_the_input_of_a_custom_tool_follows_its_grammar(server: LiveServer, said: str) -> None:
-    """Whatever the model would like to say; what fits comes as it was said."""
+    """Whatever the script says; text that matches comes unchanged."""
     chosen = {"type": "custom", "name": "apply_patch"}
     text = call("apply_patch", {"input": said})
     for streamed in (False, True):
@@ -171,7 +171,7 @@ def test_the_input_of_a_custom_tool_matches_its_expression(server: LiveServer) -
 
 
 @pytest.mark.parametrize("definition", ["start: (", "start: /(/", 'begin: "x"'])
-def test_a_grammar_that_is_none(server: LiveServer, definition: str) -> None:
+def test_an_invalid_grammar(server: LiveServer, definition: str) -> None:
     with pytest.raises(BadRequestError) as error:
         ask(server, False, input="x", tools=[custom(definition)])
     assert error.value.param == "tools[0].format.definition"
@@ -179,7 +179,7 @@ def test_a_grammar_that_is_none(server: LiveServer, definition: str) -> None:
 
 @pytest.mark.parametrize("strict", [True, False])
 def test_arguments_satisfy_the_schema(server: LiveServer, strict: bool) -> None:
-    """Whatever the script says; and what the script says in the schema comes as it was said."""
+    """Whatever the script says; values that match come unchanged."""
     schema: dict[str, Any] = {
         "type": "object",
         "properties": {
@@ -199,7 +199,7 @@ def test_arguments_satisfy_the_schema(server: LiveServer, strict: bool) -> None:
         assert arguments == right or said != right
 
 
-def test_hosted_tools_are_echoed_and_cost_nothing(server: LiveServer) -> None:
+def test_hosted_tools_are_echoed_and_take_no_tokens(server: LiveServer) -> None:
     plain = ask(server, False, input=[SHOW], tool_choice="none")
     beside = ask(server, False, input=[SHOW], tools=[*HOSTED, *TOOLS, *HOSTED], tool_choice="none")
     alone = ask(server, False, input=[SHOW], tools=HOSTED)
@@ -218,8 +218,8 @@ class Answer(BaseModel):
     words: list[str]
 
 
-def test_structured_output_beside_tools(server: LiveServer) -> None:
-    """A call is a call, and the answer in words is JSON of the schema, in the same loop."""
+def test_structured_output_with_tools(server: LiveServer) -> None:
+    """In one loop a call is a call, and the final answer is JSON of the schema."""
     client = server.client()
     asked: dict[str, Any] = {"model": MODEL, "tools": TOOLS, "text_format": Answer}
     first = client.responses.parse(input=f"[[think: Add.]]{call('add', {'left': 1, 'right': 2})}", **asked)

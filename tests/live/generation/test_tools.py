@@ -1,4 +1,4 @@
-"""Function tools through the real SDK, in both shapes: an agent's loop, parallel calls, what is stored of them."""
+"""Function tools through the real SDK, in both shapes: an agent's loop, parallel calls, and their storage."""
 
 import json
 from typing import Any
@@ -11,13 +11,13 @@ from tests.live.server import LiveServer
 from .tool_calls import MODEL, SHOW, TOOLS, ask, call, output, wire
 
 STEPS = [("find", {"name": "Ada"}), ("add", {"left": 2, "right": 40})]
-"""What the two tools of the loop are called with, one after the other."""
+"""The arguments of the two calls of the loop, in order."""
 
 
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize("chained", [False, True])
 def test_an_agent_s_loop(server: LiveServer, streamed: bool, chained: bool) -> None:
-    """Three turns, two tools; each turn is what GET returns, and the last one's input lists every item once."""
+    """Three turns, two tools. GET returns each turn, and the last one's input lists every item once."""
     returned = [call(*STEPS[1]), "[[say: It is 42.]]"]
     history: list[Any] = [{"role": "user", "content": f"[[say: Let me see.]]{call(*STEPS[0])}"}]
     new, previous, seen = history, None, []
@@ -44,7 +44,7 @@ def test_an_agent_s_loop(server: LiveServer, streamed: bool, chained: bool) -> N
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_parallel_calls(server: LiveServer, order: int) -> None:
-    """Each has a `call_id` of its own; their outputs come in any order, and the order changes no count."""
+    """Each has its own `call_id`; outputs may come in any order, which changes no count."""
     text = f"[[think: Two at once.]]{call(*STEPS[0])}{call(*STEPS[1])}{call(*STEPS[0])}"
     response = ask(server, True, input=text)
     reasoning, *calls = response.output
@@ -71,7 +71,7 @@ def test_calls_one_at_a_time(server: LiveServer) -> None:
 
 
 def test_the_events_of_a_call(server: LiveServer) -> None:
-    """One item is open at a time; ids are those of the final object; no item is opened that has nothing to say."""
+    """One item is open at a time, with the ids of the final object; no empty item is opened."""
     text = f"[[think: Hm.]]{call(*STEPS[0])}{call(*STEPS[1])}"
     events: list[Any] = list(server.client().responses.create(model=MODEL, tools=TOOLS, input=text, stream=True))
     assert [event.sequence_number for event in events] == list(range(len(events)))
@@ -137,8 +137,8 @@ def test_a_call_without_its_output_and_an_output_without_its_call(server: LiveSe
 
 
 @pytest.mark.parametrize("text", ["café, 日本, 😀", 'a"b\\c\t/', "two\nlines", "</tool_call>", "{[}]"])
-def test_text_of_all_kinds_comes_as_it_was_said(server: LiveServer, text: str) -> None:
-    """As an argument, and as what a tool returned."""
+def test_text_of_all_kinds_comes_unchanged(server: LiveServer, text: str) -> None:
+    """As an argument and as the output of a tool."""
     response = ask(server, True, input=call("find", {"name": text}))
     (made,) = response.output
     assert json.loads(made.arguments) == {"name": text}
@@ -153,7 +153,7 @@ def test_text_of_all_kinds_comes_as_it_was_said(server: LiveServer, text: str) -
 
 
 def test_calls_in_a_conversation(server: LiveServer) -> None:
-    """Call, output and answer are its items, each with the id it came with; a deleted response takes none of them."""
+    """Call, output and answer are its items with their ids; deleting the response deletes none of them."""
     client = server.client()
     conversation = client.conversations.create()
     first = ask(server, True, input=call(*STEPS[0]), conversation=conversation.id)
@@ -171,7 +171,7 @@ def test_calls_in_a_conversation(server: LiveServer) -> None:
     assert (found.call_id, found.arguments) == (first.output[0].call_id, first.output[0].arguments)
 
 
-def test_what_is_counted_is_what_is_used(server: LiveServer) -> None:
+def test_the_count_equals_the_usage(server: LiveServer) -> None:
     """With tools, in the first turn and after; equal for a chain and its replay; more than without tools."""
     question = {"role": "user", "content": f"[[think: Hm.]]{call(*STEPS[0])}"}
     first = ask(server, False, input=[question])
@@ -188,8 +188,8 @@ def test_what_is_counted_is_what_is_used(server: LiveServer) -> None:
     assert server.client().responses.input_tokens.count(model=MODEL, input=str(question)).input_tokens < used[0]
 
 
-def test_a_regular_expression_holds_in_a_call_too(server: LiveServer) -> None:
-    """Whatever JSON makes of a character."""
+def test_a_regular_expression_applies_in_a_call_too(server: LiveServer) -> None:
+    """Whatever escapes JSON uses for a character."""
     tool: Any = {
         "type": "custom",
         "name": "word",
@@ -199,7 +199,7 @@ def test_a_regular_expression_holds_in_a_call_too(server: LiveServer) -> None:
     assert '"' not in answer.output[0].input
 
 
-def test_a_grammar_of_many_words_holds(server: LiveServer) -> None:
+def test_a_grammar_of_many_words_applies(server: LiveServer) -> None:
     words = " | ".join(f'"k{number}"' for number in range(3000))
     form = {"type": "grammar", "syntax": "lark", "definition": f"start: {words}"}
     tool: Any = {"type": "custom", "name": "word", "format": form}
@@ -207,8 +207,8 @@ def test_a_grammar_of_many_words_holds(server: LiveServer) -> None:
     assert answer.output[0].input == "k2468"
 
 
-def test_what_comes_out_may_go_in_again(server: LiveServer) -> None:
-    """As the SDK dumps it, with nulls and its spelling of reserved words; no answer has what no request may have."""
+def test_output_is_accepted_as_input(server: LiveServer) -> None:
+    """As the SDK dumps it, with nulls and its spelling of reserved words."""
     tool: Any = {"type": "custom", "name": "say"}
     said = '[[call: say {"input": "a\\u0000b"}]][[call: add {"left": 1, "right": 2}]]'
     made = ask(server, False, input=said, tools=[*TOOLS, tool])

@@ -1,4 +1,4 @@
-"""Turns with function tools through the SDK, and what models are made to do in them."""
+"""Turns with function tools through the SDK, and directives for the scripted model."""
 
 import json
 from typing import Any
@@ -7,7 +7,7 @@ from tests.live.server import LiveServer
 
 MODEL = "smollm2-135m"
 SHOW: Any = {"role": "user", "content": "[[show-prompt]]"}
-"""Asks for what the model sees: with `tool_choice: none`, for else the calls in it were the answer's own."""
+"""Makes the model show its prompt. With `tool_choice: none`, as calls in it would become calls of the answer."""
 
 
 def function(name: str, /, **types: str) -> Any:
@@ -27,12 +27,12 @@ def call(name: str, arguments: Any) -> str:
 
 
 def output(made: Any, text: str) -> dict[str, Any]:
-    """What a tool returned."""
+    """The output of a call."""
     return {"type": f"{made.type}_output", "call_id": made.call_id, "output": text}
 
 
 def wire(items: Any) -> list[Any]:
-    """Items as they came over the wire: the stream helper adds what it has parsed."""
+    """Items as on the wire, without the parsed values that the stream helper adds."""
     sent = [item.to_dict() for item in items]
     for item in sent:
         item.pop("parsed_arguments", None)

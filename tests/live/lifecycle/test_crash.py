@@ -1,4 +1,4 @@
-"""`kill -9` in the middle of everything."""
+"""`kill -9` at any time, and an orderly stop."""
 
 import signal
 
@@ -14,8 +14,8 @@ LONG = "[[tokens: 100]][[slow: 0.02]]"
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_after_a_crash_nothing_stays_running_and_nothing_stored_is_lost(shape: Shape, launch: Launch) -> None:
-    """Killed during a stream and started again, the server has the stored responses and no row that runs for ever."""
+def test_after_a_crash_no_row_stays_running_and_no_stored_response_is_lost(shape: Shape, launch: Launch) -> None:
+    """Killed during a stream and started again, the server has the stored responses and no row that runs forever."""
     with launch(shape, RESPONSES_LEASE_SECONDS="2") as server:
         made = server.client().responses.create(input="keep me", model=MODEL)
         with open_request(server, stream=True), open_request(server, stream=False):
@@ -29,7 +29,7 @@ def test_after_a_crash_nothing_stays_running_and_nothing_stored_is_lost(shape: S
 
 @pytest.mark.parametrize(("number", "stream"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
 def test_a_server_told_to_stop_ends_in_order(launch: Launch, number: int, *, stream: bool) -> None:
-    """Status 0, also while a stream is open or a JSON request waits; both are told, neither is left hanging."""
+    """Status 0, even while a stream is open or a JSON request waits; both get an end."""
     with launch("embedded") as server, open_request(server, stream=stream) as connection:
         assert server.stop(number) == 0
         received = b""
@@ -41,7 +41,7 @@ def test_a_server_told_to_stop_ends_in_order(launch: Launch, number: int, *, str
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_server_told_to_stop_lets_responses_end(shape: Shape, launch: Launch) -> None:
-    """Within its grace time; meanwhile it admits nothing."""
+    """Within its grace time; meanwhile it refuses new requests."""
     with launch(shape, RESPONSES_GRACE_SECONDS="20") as server:
         events = iter(server.client().responses.create(model=MODEL, input=LONG, stream=True))
         for _ in range(5):
@@ -55,12 +55,12 @@ def test_a_server_told_to_stop_lets_responses_end(shape: Shape, launch: Launch) 
             if len(kinds) == 40:
                 refused = refusal(server)
         assert kinds[-1] == "response.completed"
-        assert refused in (0, 503)  # 0 where it listens no longer
+        assert refused in (0, 503)  # 0 once it no longer listens
         assert server.process.wait(40) == 0
 
 
 def refusal(server: LiveServer) -> int:
-    """The status of a request, 0 when nobody answers."""
+    """The status of a request, 0 if the connection is refused."""
     try:
         with server.http() as http:
             return http.post("/responses", json={"input": "hello"}).status_code

@@ -1,4 +1,4 @@
-"""Short versions of the scripts in tests/faults: `make faults` has the long ones."""
+"""Short versions of the scripts in tests/faults; `make faults` runs the long ones."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -28,25 +28,25 @@ from tests.faults.poison import poison_case
 from tests.faults.work import MODEL
 from tests.live.server import embedded
 
-pytestmark = pytest.mark.timeout(400)  # workers are started again and again
+pytestmark = pytest.mark.timeout(400)  # workers are restarted repeatedly
 
 SEED = 7
 
 
 def opened(shape: str, work: Path, *, workers: int = 2, **settings: str) -> AbstractContextManager[Place]:
-    """A server of this shape; the test is skipped where its services are not."""
+    """A server of this shape; skips the test if one of its services is missing."""
     size = {} if shape == "embedded" else {"workers": workers}
     return PLACES[shape](work, **size, **settings)
 
 
 def check(case: Case) -> None:
-    """Nothing was wrong."""
+    """Check that a case found no error."""
     assert not case.faults, str(case)
 
 
 @pytest.fixture(autouse=True)
 def services(request: pytest.FixtureRequest) -> None:
-    """What the shape needs."""
+    """The services that the shape needs."""
     shape = request.node.callspec.params.get("shape", "") if hasattr(request.node, "callspec") else ""
     if shape in ("redis", "rabbitmq"):
         request.getfixturevalue("postgres_server")
@@ -57,15 +57,15 @@ def services(request: pytest.FixtureRequest) -> None:
 
 @pytest.mark.parametrize("shape", ["embedded", "redis"])
 def test_jobs_outlive_workers_that_are_killed(shape: str, tmp_path: Path) -> None:
-    """Each is finished, and each stream is whole, also for readers that come and go."""
+    """Each job is finished, and each stream is complete, even for readers that come and go."""
     with opened(shape, tmp_path, RESPONSES_BATCH_SIZE="6") as place:
-        seconds = (1.2, 2.5) if place.is_embedded else (2.5, 4)  # a team starts a worker again after two seconds
+        seconds = (1.2, 2.5) if place.is_embedded else (2.5, 4)  # a team restarts a worker after two seconds
         check(kill_case(place, jobs=8, tokens=50, seconds=seconds, seed=SEED))
 
 
 @pytest.mark.parametrize("shape", ["redis"])
-def test_who_was_frozen_writes_nothing(shape: str, tmp_path: Path) -> None:
-    """Its jobs have gone on elsewhere by the time it wakes, whatever the workers' clocks say."""
+def test_a_frozen_worker_writes_nothing(shape: str, tmp_path: Path) -> None:
+    """Its jobs have been resumed elsewhere by the time it wakes, whatever the workers' clocks say."""
     try:
         clocks = wrong_clocks(right=0)
     except Missing as missing:
@@ -77,8 +77,8 @@ def test_who_was_frozen_writes_nothing(shape: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["embedded", "redis"])
-def test_cancelled_jobs_are_over(shape: str, tmp_path: Path) -> None:
-    """At whatever moment they are cancelled."""
+def test_cancelled_jobs_end(shape: str, tmp_path: Path) -> None:
+    """Whenever they are cancelled."""
     with opened(shape, tmp_path, workers=1, RESPONSES_BATCH_SIZE=str(BATCH)) as place:
         check(cancel_case(place, jobs=20, seed=SEED))
 
@@ -90,8 +90,8 @@ def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shape", ["redis"])
-def test_a_process_whose_first_request_finds_no_broker_recovers(shape: str, tmp_path: Path) -> None:
-    """503 as long as the broker is away, on every route that needs it; then answers and streams as ever."""
+def test_a_process_recovers_if_its_first_request_finds_no_broker(shape: str, tmp_path: Path) -> None:
+    """503 while the broker is unavailable, on every route that needs it; afterwards answers and streams as usual."""
     with database() as url, own_redis() as redis:
         server = team(tmp_path, redis.url, url, web=1, workers=1)
         with started(Place(name="PostgreSQL + Redis", server=server, database_url=url)), server.http() as http:
@@ -106,12 +106,12 @@ def test_a_process_whose_first_request_finds_no_broker_recovers(shape: str, tmp_
                 time.sleep(0.2)
             answer = http.post("responses", json={"model": MODEL, "input": "[[tokens: 50]][[slow: 0.05]]"})
             assert answer.json()["status"] == "completed"
-            counted = place_rows(url, "SELECT COUNT(*) FROM responses_api_process WHERE kind = 'web'")
+            counted = query_rows(url, "SELECT COUNT(*) FROM responses_api_process WHERE kind = 'web'")
             assert counted == [(1,)]
 
 
-def test_connections_that_all_wait_delay_no_heartbeat(postgres_url: str, tmp_path: Path) -> None:
-    """New requests wait for a lock and hold all threads and connections that they may; a stream and a job go on."""
+def test_requests_that_wait_for_a_lock_delay_no_heartbeat(postgres_url: str, tmp_path: Path) -> None:
+    """They use all threads and connections that they may; a stream and a job continue."""
     server = embedded(
         tmp_path, DATABASE_URL=postgres_url, RESPONSES_LEASE_SECONDS="1.5", RESPONSES_DATABASE_CONNECTIONS="6"
     )
@@ -125,11 +125,11 @@ def test_connections_that_all_wait_delay_no_heartbeat(postgres_url: str, tmp_pat
             with ThreadPoolExecutor(16) as clients:
                 asked = [clients.submit(http.post, "responses", json={"input": "hello"}) for _ in range(16)]
                 time.sleep(4)  # more than two leases
-                rows = place_rows(
+                rows = query_rows(
                     postgres_url,
                     "SELECT COUNT(*) FROM responses_api_process WHERE heartbeat_at > NOW() - INTERVAL '1.5 seconds'",
                 )
-                held = place_rows(
+                held = query_rows(
                     postgres_url,
                     f"SELECT attempt, lease_until > NOW() FROM responses_api_response WHERE public_id = '{job}'",
                 )
@@ -141,7 +141,7 @@ def test_connections_that_all_wait_delay_no_heartbeat(postgres_url: str, tmp_pat
     assert kinds[-1] == "response.completed"
 
 
-def place_rows(url: str, statement: str) -> list[tuple[Any, ...]]:
-    """What a query of a PostgreSQL database finds."""
+def query_rows(url: str, statement: str) -> list[tuple[Any, ...]]:
+    """The rows of a query on a PostgreSQL database."""
     with psycopg.connect(url) as connection:
         return connection.execute(statement).fetchall()

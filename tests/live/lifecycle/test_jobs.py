@@ -45,7 +45,7 @@ def events_of(server: LiveServer, job: Response, *, after: int | None = None, we
 
 
 def test_a_job_is_answered_at_once_and_polled_to_its_end(server: LiveServer) -> None:
-    """Queued first, with nothing in it; then whole, on every web process, and as its stream has it."""
+    """Queued and empty first; then complete on every web process, and equal to its stream."""
     job = create(server, f"[[tokens: 20]]{SLOW}", metadata={"a": "b"})
     assert (job.status, job.background, job.output, job.usage) == ("queued", True, [], None)
     done = ended(server, job, web=server.web - 1)
@@ -63,8 +63,8 @@ def test_a_job_is_answered_at_once_and_polled_to_its_end(server: LiveServer) -> 
     assert fold(events)["output"] == done.to_dict(mode="json")["output"]
 
 
-def test_a_stream_goes_on_from_any_event(server: LiveServer) -> None:
-    """What is read after any event, on any web process, is the rest, without a gap."""
+def test_a_stream_resumes_from_any_event(server: LiveServer) -> None:
+    """On any web process it gives the rest without a gap."""
     job = create(server, f"[[think: hm]][[tokens: 40]]{SLOW}")
     live = events_of(server, job)
     check_grammar(live)
@@ -73,7 +73,7 @@ def test_a_stream_goes_on_from_any_event(server: LiveServer) -> None:
 
 
 def test_an_attached_reader_may_leave(server: LiveServer) -> None:
-    """Its leaving cancels nothing; it takes up the stream where it was."""
+    """Leaving cancels nothing; the reader can resume the stream where it was."""
     with server.client().responses.create(
         model=MODEL, input=f"[[tokens: 60]]{SLOW}", background=True, stream=True
     ) as s:
@@ -90,7 +90,7 @@ def test_an_attached_reader_may_leave(server: LiveServer) -> None:
 
 
 def test_many_readers_of_one_job_see_the_same(server: LiveServer) -> None:
-    """Each from where it begins, on all web processes."""
+    """Each from its first event, on all web processes."""
     job = create(server, f"[[tokens: 80]]{SLOW}")
     results: list[list[dict[str, Any]]] = [[] for _ in range(4)]
 
@@ -107,7 +107,7 @@ def test_many_readers_of_one_job_see_the_same(server: LiveServer) -> None:
 
 
 def test_a_running_job_is_cancelled(server: LiveServer) -> None:
-    """Within the call; its reader's stream ends in an error event, the object keeps what there was."""
+    """Within the call. Its reader's stream ends in an error event, the object keeps the partial output."""
     job = create(server, FOREVER)
     reader: list[dict[str, Any]] = []
     thread = threading.Thread(target=lambda: reader.extend(events_of(server, job, web=server.web - 1)))
@@ -131,7 +131,7 @@ def test_a_running_job_is_cancelled(server: LiveServer) -> None:
 
 
 def reader_text(server: LiveServer, job: Response) -> list[str]:
-    """The deltas so far: of a stream that is left again."""
+    """The deltas so far, from a stream that is then abandoned."""
     with server.client().responses.retrieve(job.id, stream=True) as stream:
         deltas = []
         for event in stream:
@@ -142,8 +142,8 @@ def reader_text(server: LiveServer, job: Response) -> list[str]:
         return deltas
 
 
-def test_what_can_not_be_cancelled_or_streamed(server: LiveServer) -> None:
-    """A foreground response is 400 and 409, a finished job is answered as it is, an unknown id is 404 on each door."""
+def test_responses_that_cannot_be_cancelled_or_streamed(server: LiveServer) -> None:
+    """A foreground response is 400 and 409, a finished job is returned, an unknown id is 404, streamed or not."""
     client = server.client()
     foreground = client.responses.create(model=MODEL, input="hello")
     with pytest.raises(openai.BadRequestError, match="background"):
@@ -164,7 +164,7 @@ def test_what_can_not_be_cancelled_or_streamed(server: LiveServer) -> None:
 
 
 def test_a_running_job_is_not_deleted_or_continued(server: LiveServer) -> None:
-    """409, and no retry; when it has ended, it is deleted with its events."""
+    """409 without a retry. Once it has ended, it is deleted with its events."""
     client = server.client()
     job = create(server, FOREVER)
     with pytest.raises(openai.ConflictError) as conflict:
@@ -195,8 +195,8 @@ def test_jobs_are_chained_and_go_into_conversations(server: LiveServer) -> None:
     assert texts == ["I like sums", "You said: I like sums"]
 
 
-def test_what_a_tokenizer_finds_fails_the_job(server: LiveServer) -> None:
-    """`invalid_prompt`, told in the stream too; a fault of the engine is `server_error`."""
+def test_a_prompt_that_the_worker_refuses_fails_the_job(server: LiveServer) -> None:
+    """`invalid_prompt`, in the stream too; an error of the engine is `server_error`."""
     job = create(server, "word " * 140_000)
     failed = ended(server, job)
     assert failed.status == "failed"
@@ -211,7 +211,7 @@ def test_what_a_tokenizer_finds_fails_the_job(server: LiveServer) -> None:
 
 
 def test_an_unstored_job_is_readable_and_not_chainable(server: LiveServer) -> None:
-    """For a while; as if it did not exist for whoever wants to continue it."""
+    """It can be read for a while, but not continued."""
     job = create(server, "hello", store=False)
     done = ended(server, job)
     assert (done.output_text, done.to_dict()["store"]) == ("You said: hello", False)
@@ -227,7 +227,7 @@ def test_an_unstored_job_is_readable_and_not_chainable(server: LiveServer) -> No
 
 
 def test_compaction_happens_in_the_job(server: LiveServer) -> None:
-    """Its item and its events are in the stream, which opened long before."""
+    """Its item and its events are in the stream, which opens long before."""
     long = [{"role": "user", "content": f"[[say: fine]] {number} " + "word " * 60} for number in range(6)]
     job = server.client().responses.create(
         model=MODEL,
@@ -245,7 +245,7 @@ def test_compaction_happens_in_the_job(server: LiveServer) -> None:
 
 @pytest.fixture(scope="module", params=SHAPES)
 def small_server(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
-    """A server whose limits are in reach."""
+    """A server with low limits."""
     with launch(
         request.param,
         RESPONSES_BATCH_SIZE="1",
@@ -266,8 +266,8 @@ def keys(small_server: LiveServer) -> list[str]:
     return small_server.make_keys("one", "two")
 
 
-def test_jobs_are_limited_in_all_and_by_key(small_server: LiveServer, keys: list[str]) -> None:
-    """429 that names the setting and says when to come back; a queued one that is cancelled never starts."""
+def test_jobs_are_limited_in_total_and_by_key(small_server: LiveServer, keys: list[str]) -> None:
+    """429 that names the setting and says when to retry; a queued job that is cancelled never starts."""
     first, second = (small_server.client(key=key).responses for key in keys)
     ask: dict[str, Any] = {"model": MODEL, "background": True}
     jobs = [first.create(input=FOREVER, **ask) for _ in range(2)]
@@ -312,8 +312,8 @@ def test_jobs_are_private_to_their_project(small_server: LiveServer, keys: list[
     assert mine.cancel(job.id).status == "cancelled"
 
 
-def test_readers_and_kept_events_are_limited(small_server: LiveServer, keys: list[str]) -> None:
-    """A second reader of a key is 429 on the same process, a cursor behind the kept events 410."""
+def test_readers_and_stored_events_are_limited(small_server: LiveServer, keys: list[str]) -> None:
+    """A second reader of a key is 429 on the same process, a cursor before the stored events 410."""
     mine = small_server.client(key=keys[0]).responses
     job = mine.create(model=MODEL, input=f"[[tokens: 100]]{SLOW}", background=True)
     with closing(mine.retrieve(job.id, stream=True)) as stream:
@@ -331,7 +331,7 @@ def test_readers_and_kept_events_are_limited(small_server: LiveServer, keys: lis
 
 
 def wait_for_place(server: LiveServer, key: str, job: Response) -> None:
-    """Until the process has noticed that a reader has left."""
+    """Wait until the process has noticed that a reader has left."""
     deadline = time.monotonic() + 5
     while True:
         answer = httpx.get(
@@ -345,8 +345,8 @@ def wait_for_place(server: LiveServer, key: str, job: Response) -> None:
         time.sleep(0.02)
 
 
-def test_an_unstored_job_is_gone_after_its_time(small_server: LiveServer, keys: list[str]) -> None:
-    """Its object, its stream and its input."""
+def test_an_unstored_job_expires(small_server: LiveServer, keys: list[str]) -> None:
+    """With its object, its stream and its input."""
     mine = small_server.client(key=keys[0]).responses
     job = mine.create(model=MODEL, input="hello", background=True, store=False)
     deadline = time.monotonic() + 15
@@ -362,21 +362,21 @@ def test_an_unstored_job_is_gone_after_its_time(small_server: LiveServer, keys: 
 
 
 def test_an_interactive_request_needs_no_free_slot(small_server: LiveServer, keys: list[str]) -> None:
-    """A job makes way for it, and goes on afterwards as if nothing had been."""
-    mine = small_server.client(key=keys[0]).responses
-    jobs = [mine.create(model=MODEL, input=f"[[tokens: 150]]{SLOW}", background=True) for _ in range(1)]
+    """A job is preempted for it, and resumes afterwards without a gap."""
+    client = small_server.client(key=keys[0]).responses
+    jobs = [client.create(model=MODEL, input=f"[[tokens: 150]]{SLOW}", background=True) for _ in range(1)]
     time.sleep(0.5)
-    assert mine.create(model=MODEL, input="quick").output_text == "You said: quick"
-    assert mine.retrieve(jobs[0].id).status == "in_progress"
+    assert client.create(model=MODEL, input="quick").output_text == "You said: quick"
+    assert client.retrieve(jobs[0].id).status == "in_progress"
     deadline = time.monotonic() + 20
-    while (done := mine.retrieve(jobs[0].id)).status != "completed":
+    while (done := client.retrieve(jobs[0].id)).status != "completed":
         assert time.monotonic() < deadline
         time.sleep(0.05)
     assert done.output_text == " ".join(str(number) for number in range(1, 151))
 
 
-def test_a_job_goes_on_after_a_restart(launch: Launch) -> None:
-    """Told to stop, the server breaks off the stream without an end; started again, it goes on by itself."""
+def test_a_job_resumes_after_a_restart(launch: Launch) -> None:
+    """A server that stops breaks off the stream without an end; after a restart the job resumes by itself."""
     with launch("embedded", RESPONSES_LEASE_SECONDS="2") as server:
         job = create(server, f"[[think: hé]][[tokens: 100]]{SLOW}", include=["reasoning.encrypted_content"])
         seen: list[dict[str, Any]] = []

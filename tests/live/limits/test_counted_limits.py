@@ -1,4 +1,4 @@
-"""Limits hold when many come at once, on one web process or two: never one more, never fewer than there is room for."""
+"""Limits under concurrent requests, on one or two web processes: exactly as many are accepted as allowed."""
 
 import threading
 from collections import Counter
@@ -20,7 +20,7 @@ SLOW = "[[tokens: 200]][[slow: 0.5]]"
 
 @pytest.fixture(scope="module", params=SHAPES)
 def crowded(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
-    """A server with room for a few."""
+    """A server with low limits."""
     with launch(
         request.param,
         RESPONSES_BACKGROUND_MAX_JOBS=str(JOBS),
@@ -31,7 +31,7 @@ def crowded(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServ
 
 
 def test_background_jobs_at_once(crowded: LiveServer) -> None:
-    """As many as may be are accepted, the others are told to come back."""
+    """Exactly the limit is accepted, the others are told to retry."""
     together = threading.Barrier(AT_ONCE)
     accepted: list[str] = []
 
@@ -52,7 +52,7 @@ def test_background_jobs_at_once(crowded: LiveServer) -> None:
 
 
 def test_foreground_requests_at_once(crowded: LiveServer) -> None:
-    """As many as run and wait together are accepted, or a key's share of them; the others are told to come back."""
+    """As many as may run and wait are accepted, or a key's share of them; the others are told to retry."""
     assert eventually(lambda: active(crowded) == 0)
     slots = sum(worker["slots"] for worker in status(crowded)["workers"])
     room = QUEUE + slots
@@ -78,7 +78,7 @@ def test_foreground_requests_at_once(crowded: LiveServer) -> None:
 
 @pytest.fixture(scope="module", params=SHAPES)
 def narrow(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
-    """A server that stores little, and of which no key has all jobs."""
+    """A server with a small store and a limit on the jobs of a key."""
     with launch(
         request.param,
         RESPONSES_BACKGROUND_MAX_JOBS=str(2 * AT_ONCE),
@@ -91,7 +91,7 @@ def narrow(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServe
 
 
 def test_background_jobs_of_a_key_at_once(narrow: LiveServer) -> None:
-    """A key has as many jobs as it may and no more, and another key has its own."""
+    """A key has exactly its limit of jobs, and another key has its own."""
     other = narrow.make_key("other")
     together = threading.Barrier(AT_ONCE)
     accepted: list[tuple[str, str]] = []
@@ -116,9 +116,7 @@ def test_background_jobs_of_a_key_at_once(narrow: LiveServer) -> None:
 
 @pytest.mark.parametrize("size", [10, 5_000])
 def test_stored_responses_at_once(narrow: LiveServer, size: int) -> None:
-    """The store never has more entries or bytes than it may, and is full at the end: of entries when they are small, of
-    bytes when they are large.
-    """
+    """The store never exceeds its limits and is full at the end: in entries if they are small, in bytes if large."""
     assert eventually(lambda: active(narrow) == 0)
     done = threading.Event()
     seen: list[tuple[int, int]] = []
@@ -140,8 +138,8 @@ def test_stored_responses_at_once(narrow: LiveServer, size: int) -> None:
     assert statuses[200] > ENTRIES
     assert statuses.keys() <= {200, 429}
     assert max(entries for entries, _ in seen) <= ENTRIES
-    # The figure has those that run, too, which may take as much again.
-    assert max(octets for _, octets in seen) <= 2 * BYTES
+    # The figure includes running responses, which may take as much again.
+    assert max(size_bytes for _, size_bytes in seen) <= 2 * BYTES
     assert eventually(lambda: active(narrow) == 0)
     store = status(narrow)["store"]
     assert store["entries"] <= ENTRIES

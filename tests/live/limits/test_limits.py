@@ -14,7 +14,7 @@ from tests.processes import run_python
 
 @pytest.fixture(scope="module")
 def tight_server(launch: Launch) -> Iterator[LiveServer]:
-    """A server with hardly any room."""
+    """A server with minimal limits."""
     with launch(
         "embedded",
         RESPONSES_BODY_MAX_BYTES="2000",
@@ -29,7 +29,7 @@ def tight_server(launch: Launch) -> Iterator[LiveServer]:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_body_over_the_limit(tight_server: LiveServer, *, stream: bool) -> None:
-    """413 on both doors, by its length or as it comes in pieces; one at the limit is read."""
+    """413, streamed or not, by its length or as it comes in chunks; a body at the limit is read."""
     with tight_server.http() as http:
         payload = {"input": "a" * 3000, "stream": stream}
         check_envelope(http.post("/responses", json=payload), 413, "request_too_large")
@@ -41,7 +41,7 @@ def test_a_body_over_the_limit(tight_server: LiveServer, *, stream: bool) -> Non
 
 
 def test_a_full_queue(tight_server: LiveServer) -> None:
-    """One runs, one waits, the third is told to come back later; nothing of it is left."""
+    """One runs, one waits, the third is told to retry; nothing of it is left."""
     with open_request(tight_server, stream=True), open_request(tight_server, stream=False), tight_server.http() as http:
         for stream in (False, True):
             answer = http.post("/responses", json={"input": "one too many", "stream": stream})
@@ -51,7 +51,7 @@ def test_a_full_queue(tight_server: LiveServer) -> None:
 
 
 def test_a_response_that_takes_too_long(tight_server: LiveServer) -> None:
-    """Its stream ends in `response.failed` with a sentence that says why; silence before that is filled with pings."""
+    """Its stream ends in `response.failed` with the reason; keep-alives come before."""
     assert eventually(lambda: active(tight_server) == 0, 15)
     with tight_server.http() as http:
         request = {"input": "[[wait: 1]][[slow: 0.5]][[tokens: 100]]", "stream": True}
@@ -63,8 +63,8 @@ def test_a_response_that_takes_too_long(tight_server: LiveServer) -> None:
     assert text.endswith("data: [DONE]\n\n")
 
 
-def test_a_port_that_is_taken_ends_the_start_with_one_line(tight_server: LiveServer, tmp_path: Path) -> None:
-    """No traceback, and the status tells."""
+def test_a_port_in_use_ends_the_start_with_one_line(tight_server: LiveServer, tmp_path: Path) -> None:
+    """No traceback, and a status other than 0."""
     ended = run_python(
         "manage.py", "serve", data_dir=tmp_path, PORT=str(tight_server.port), RESPONSES_ENGINE="scripted"
     )
@@ -74,7 +74,7 @@ def test_a_port_that_is_taken_ends_the_start_with_one_line(tight_server: LiveSer
     assert "Traceback" not in ended.stderr
 
 
-def test_a_data_directory_that_is_in_use_ends_the_start_with_one_line(tight_server: LiveServer) -> None:
+def test_a_data_directory_in_use_ends_the_start_with_one_line(tight_server: LiveServer) -> None:
     """Two servers on one database would take each other's requests."""
     ended = run_python(
         "manage.py", "serve", data_dir=tight_server.data_dir, PORT=str(free_ports(1)), RESPONSES_ENGINE="scripted"
@@ -86,7 +86,7 @@ def test_a_data_directory_that_is_in_use_ends_the_start_with_one_line(tight_serv
 
 
 def test_two_servers_run_from_one_checkout(tight_server: LiveServer, embedded_server: LiveServer) -> None:
-    """With different ports and data directories they know nothing of each other."""
+    """With different ports and data directories they share nothing."""
     assert embedded_server.port != tight_server.port
     made = embedded_server.client().responses.create(input="hi", model="smollm2-135m")
     with tight_server.http() as http:
@@ -94,7 +94,7 @@ def test_two_servers_run_from_one_checkout(tight_server: LiveServer, embedded_se
 
 
 def test_a_server_that_the_network_reaches_does_not_start_without_a_key(tmp_path: Path) -> None:
-    """One line says what to do; with a key it starts, and then requests need one."""
+    """One line gives the remedy. With a key it starts, and requests need one."""
     ended = run_python("manage.py", "serve", data_dir=tmp_path, HOST="0.0.0.0", RESPONSES_ENGINE="scripted")
     assert ended.returncode == 1
     assert "make key" in ended.stderr

@@ -1,4 +1,4 @@
-"""The limits on the store through the SDK: what is evicted, refused and turned off, whichever process is asked."""
+"""Limits of the store through the SDK: evictions, refusals and a disabled store, on every process."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +17,7 @@ ENTRIES = 3
 
 @pytest.fixture(scope="module", params=SHAPES)
 def limited(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServer]:
-    """A server with little room for anything."""
+    """A server with low limits on the store."""
     with launch(
         request.param,
         RESPONSES_STORE_MAX_ENTRIES=str(ENTRIES),
@@ -29,8 +29,8 @@ def limited(request: pytest.FixtureRequest, launch: Launch) -> Iterator[LiveServ
         yield server
 
 
-def test_as_many_are_stored_as_may_be(limited: LiveServer) -> None:
-    """Also when many end at once on all workers: no more are left, and no fewer."""
+def test_exactly_the_limit_is_stored(limited: LiveServer) -> None:
+    """Even when many end at once on all workers."""
     before = status(limited)["store"]
 
     def create(number: int) -> str:
@@ -48,16 +48,16 @@ def test_as_many_are_stored_as_may_be(limited: LiveServer) -> None:
         found += 1
     assert found == ENTRIES
 
-    def told() -> bool:
+    def is_counted() -> bool:
         store = status(limited, limited.web - 1)["store"]
         return bool(store["evictions"] - before["evictions"] == 24 + before["entries"] - ENTRIES)
 
-    assert eventually(told), status(limited)
+    assert eventually(is_counted), status(limited)
     assert status(limited)["store"]["entries"] == metrics(limited)["mlx_responses_store_entries"] == ENTRIES
 
 
-def test_what_is_read_stays(limited: LiveServer) -> None:
-    """The one used longest ago goes, and what it said goes on in those that continue it."""
+def test_a_response_that_is_read_stays(limited: LiveServer) -> None:
+    """The least recently used one is evicted; responses that continue it keep its text."""
     client, other = limited.client(), limited.client(web=limited.web - 1)
     first = client.responses.create(model=MODEL, input="the secret is 73")
     second = client.responses.create(model=MODEL, input="go on", previous_response_id=first.id)
@@ -75,8 +75,8 @@ def test_what_is_read_stays(limited: LiveServer) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_is_too_large_to_store_is_refused(limited: LiveServer, *, stream: bool) -> None:
-    """413 on both doors; not when it is not to be stored."""
+def test_a_request_too_large_to_store_is_refused(limited: LiveServer, *, stream: bool) -> None:
+    """413, streamed or not; except with `store: false`."""
     with limited.http() as http:
         body = {"input": "a" * 21_000, "stream": stream}
         check_envelope(http.post("/responses", json=body), 413, "entry_too_large", param="input")
@@ -84,7 +84,7 @@ def test_what_is_too_large_to_store_is_refused(limited: LiveServer, *, stream: b
 
 
 def test_an_answer_too_large_to_store_fails(limited: LiveServer) -> None:
-    """The stream says so, and what is kept has no output; whoever waits for the whole is told too."""
+    """The stream says so, and the stored response has no output; a JSON request gets an error."""
     asked: dict[str, Any] = {"model": MODEL, "input": "[[tokens: 19000]]"}
     with limited.client().responses.create(**asked, stream=True) as events:
         *_, closed, _, last = events
@@ -106,7 +106,7 @@ def test_an_answer_too_large_to_store_fails(limited: LiveServer) -> None:
 
 
 def test_running_responses_may_not_take_the_whole_store(limited: LiveServer) -> None:
-    """429 while others run, `store: false` excepted; the request alone is too much for good."""
+    """429 while others run, except with `store: false`; a request that is too large alone is refused for good."""
     body = {"input": "[[slow: 0.05]][[tokens: 2000]]" + "a" * 17_000, "stream": True}
     with limited.http() as http, open_request(limited, stream=True):
         streams = [http.stream("POST", "/responses", json=body) for _ in range(5)]
@@ -124,7 +124,7 @@ def test_running_responses_may_not_take_the_whole_store(limited: LiveServer) -> 
 
 
 def test_a_history_beyond_the_assembly_budget_is_not_read(limited: LiveServer) -> None:
-    """413 before anything is queued, for generating, counting and compacting; nothing of the history is left out."""
+    """413 before anything is queued, for generating, counting and compacting; the history is never cut."""
     client = limited.client()
     first = client.responses.create(model=MODEL, input="[[say: ok]]" + "a" * 13_000)
     for call in (client.responses.create, client.responses.input_tokens.count, client.responses.compact):
@@ -135,8 +135,8 @@ def test_a_history_beyond_the_assembly_budget_is_not_read(limited: LiveServer) -
         assert "RESPONSES_ASSEMBLY_MAX_BYTES" in error.value.message
 
 
-def test_as_many_conversations_as_may_be(limited: LiveServer) -> None:
-    """The one used longest ago goes."""
+def test_exactly_the_limit_of_conversations_is_stored(limited: LiveServer) -> None:
+    """The least recently used one is evicted."""
     client, other = limited.client(), limited.client(web=limited.web - 1)
     first, second, third = (client.conversations.create().id for _ in range(3))
     other.conversations.retrieve(first)
@@ -150,13 +150,13 @@ def test_as_many_conversations_as_may_be(limited: LiveServer) -> None:
 
 @pytest.fixture
 def off(launch: Launch) -> Iterator[LiveServer]:
-    """A server that keeps nothing."""
+    """A server without a store."""
     with launch("embedded", RESPONSES_STORE_MAX_ENTRIES="0", RESPONSES_CONVERSATION_STORE_MAX_ENTRIES="0") as server:
         yield server
 
 
-def test_a_server_that_keeps_nothing(off: LiveServer) -> None:
-    """It generates; what would need a store is 400 and names the setting."""
+def test_a_server_without_a_store(off: LiveServer) -> None:
+    """It generates; requests that need a store are 400 and name the setting."""
     client = off.client()
     made = client.responses.create(model=MODEL, input="hi")
     assert made.output_text == "You said: hi"
@@ -195,21 +195,21 @@ def private(launch: Launch) -> Iterator[LiveServer]:
         yield server
 
 
-def test_keys_of_a_project_are_strangers_where_isolation_is_by_key(private: LiveServer) -> None:
+def test_keys_of_a_project_share_nothing_with_isolation_by_key(private: LiveServer) -> None:
     """Responses, conversations and items: the other key gets what an unknown id gets."""
-    mine, other = (private.client(key=key) for key in private.make_keys("team", "team"))
-    made = mine.responses.create(model=MODEL, input="secret")
-    talk = mine.conversations.create(items=[{"type": "message", "role": "user", "content": "secret"}]).id
-    item = mine.responses.input_items.list(made.id).data[0]
+    owner, other = (private.client(key=key) for key in private.make_keys("team", "team"))
+    made = owner.responses.create(model=MODEL, input="secret")
+    talk = owner.conversations.create(items=[{"type": "message", "role": "user", "content": "secret"}]).id
+    item = owner.responses.input_items.list(made.id).data[0]
     assert item.id is not None
 
     def answer(name: str, known: str, call: Any) -> None:
-        said = []
+        answers = []
         for value in (known, known[:-1] + ("0" if known[-1] != "0" else "1")):
             with pytest.raises(APIStatusError) as error:
                 call(value)
-            said.append(error.value.response.text.replace(value, ""))
-        assert said[0] == said[1], name
+            answers.append(error.value.response.text.replace(value, ""))
+        assert answers[0] == answers[1], name
 
     def ask(client: Any, **options: Any) -> Any:
         return client.responses.create(**{"model": MODEL, "input": "hi", **options})
@@ -223,4 +223,4 @@ def test_keys_of_a_project_are_strangers_where_isolation_is_by_key(private: Live
     answer("items", talk, other.conversations.items.list)
     answer("delete conversation", talk, other.conversations.delete)
     answer("reference", item.id, lambda value: ask(other, input=[{"type": "item_reference", "id": value}]))
-    assert ask(mine, previous_response_id=made.id).output_text
+    assert ask(owner, previous_response_id=made.id).output_text

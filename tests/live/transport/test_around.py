@@ -1,4 +1,4 @@
-"""Status, metrics and CORS of running servers: every web process tells the same."""
+"""Status, metrics and CORS of running servers: every web process reports the same."""
 
 import contextlib
 import threading
@@ -15,8 +15,8 @@ from tests.live.server import LiveServer
 PAGE = "https://chat.example.com"
 
 
-def test_every_web_process_tells_of_all(server: LiveServer) -> None:
-    """What was answered by one is in the figures of each, generations and requests alike."""
+def test_every_web_process_reports_all(server: LiveServer) -> None:
+    """The generations and requests of each are in the figures of all."""
     workers = 1 if server.web == 1 else 2
     time.sleep(2.5)  # other tests' counts are added within two seconds
     before = metrics(server)
@@ -28,11 +28,11 @@ def test_every_web_process_tells_of_all(server: LiveServer) -> None:
     )
     for web in range(server.web):
 
-        def told(web: int = web) -> bool:
+        def is_counted(web: int = web) -> bool:
             after = metrics(server, web)
             return all(after[name] - before.get(name, 0) == server.web for name in (created, completed))
 
-        assert eventually(told), metrics(server, web)
+        assert eventually(is_counted), metrics(server, web)
         shown = status(server, web)
         assert len(shown["workers"]) == workers
         assert shown["store"]["entries"] >= server.web
@@ -42,13 +42,13 @@ def test_every_web_process_tells_of_all(server: LiveServer) -> None:
 
 @pytest.fixture
 def slow(launch: Launch) -> Iterator[LiveServer]:
-    """One slot, twenty tokens a second."""
+    """One slot, twenty tokens per second."""
     with launch("embedded", RESPONSES_SCRIPTED_TOKEN_SECONDS="0.05", RESPONSES_BATCH_SIZE="1") as server:
         yield server
 
 
-def test_what_runs_is_shown_and_is_gone_when_its_client_has_left(slow: LiveServer) -> None:
-    """Within a second: the slot is free and nothing waits."""
+def test_running_requests_are_shown_until_their_client_leaves(slow: LiveServer) -> None:
+    """Within a second the slot is free and nothing waits."""
     opened = threading.Event()
     leave = threading.Event()
 
@@ -75,7 +75,7 @@ def test_what_runs_is_shown_and_is_gone_when_its_client_has_left(slow: LiveServe
 
 
 def test_status_and_metrics_need_a_key_where_keys_exist(keyed_server: LiveServer) -> None:
-    """The answer without one is every endpoint's; liveness needs none."""
+    """Without one the answer is that of every endpoint; the liveness check needs none."""
     key = keyed_server.make_key("watch")
     root = keyed_server.url.removesuffix("/v1")
     for address in (keyed_server.url + "/status", root + "/status", root + "/metrics"):
@@ -90,7 +90,7 @@ def open_to_a_page(launch: Launch) -> Iterator[LiveServer]:
         yield server
 
 
-def test_a_page_of_another_origin_streams_if_it_may(open_to_a_page: LiveServer) -> None:
+def test_a_page_of_an_allowed_origin_can_stream(open_to_a_page: LiveServer) -> None:
     """A preflight, then a stream whose answer names the page's origin; a foreign page is refused."""
     asked = {"access-control-request-method": "POST", "access-control-request-headers": "authorization,x-stainless-os"}
     with open_to_a_page.http() as http:

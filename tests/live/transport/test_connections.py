@@ -1,4 +1,4 @@
-"""What a connection may cost: bodies nobody asked for, readers that do not read, connections without requests."""
+"""Costs of a connection: refused bodies, readers that do not read, idle connections."""
 
 import json
 import re
@@ -22,7 +22,7 @@ LARGE = 42 << 20
 
 @pytest.fixture(scope="module")
 def tight(launch: Launch) -> Iterator[LiveServer]:
-    """An open server that waits for nobody long."""
+    """An open server with short timeouts."""
     with launch(
         "embedded",
         RESPONSES_READ_TIMEOUT_SECONDS="2",
@@ -55,7 +55,7 @@ class Wire:
         self.socket.sendall(line + b" HTTP/1.1\r\nHost: 127.0.0.1\r\n" + headers + b"\r\n" + body)
 
     def answer(self) -> tuple[int, dict[str, str], bytes]:
-        """The next answer: one with a length."""
+        """The next answer, which must have a length."""
         while b"\r\n\r\n" not in self.received:
             self._receive()
         head, _, self.received = self.received.partition(b"\r\n\r\n")
@@ -73,7 +73,7 @@ class Wire:
         self.received += part
 
     def is_closed(self) -> bool:
-        """Whether the server has closed it, without anything more."""
+        """Whether the server has closed it without sending more."""
         try:
             return self.socket.recv(1) == b""
         except ConnectionError:
@@ -85,7 +85,7 @@ def sized(size: int) -> bytes:
 
 
 def resident(server: LiveServer) -> int:
-    """Bytes of memory that the server's process has."""
+    """Resident memory of the server's process in bytes."""
     assert server.process is not None
     status = Path(f"/proc/{server.process.pid}/status").read_text()
     found = re.search(r"VmRSS:\s+(\d+) kB", status)
@@ -101,19 +101,19 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("line", "status"), REFUSED.items(), ids=str)
-def test_a_body_that_is_not_wanted_is_not_waited_for(tight: LiveServer, line: bytes, status: int) -> None:
-    """The answer comes before the first byte of it, and the connection ends."""
+def test_the_body_of_a_refused_request_is_not_awaited(tight: LiveServer, line: bytes, status: int) -> None:
+    """The answer comes before the first byte of the body, and the connection ends."""
     with Wire(tight) as wire:
         wire.send(line, sized(1 << 40))
-        found, headers, body = wire.answer()
-        assert (found, headers["connection"]) == (status, "close")
+        got, headers, body = wire.answer()
+        assert (got, headers["connection"]) == (status, "close")
         assert json.loads(body)["error"]["message"]
         assert wire.is_closed()
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 def test_a_refused_upload_costs_no_memory(tight: LiveServer) -> None:
-    """It is thrown away as it comes, and who sends all of it before reading gets the answer still."""
+    """It is discarded as it comes; a client that sends all of it before reading still gets the answer."""
     before = resident(tight)
     for headers in (sized(LARGE) + b"Origin: null\r\n", JSON + b"Origin: null\r\nTransfer-Encoding: chunked\r\n"):
         with Wire(tight) as wire:
@@ -127,8 +127,8 @@ def test_a_refused_upload_costs_no_memory(tight: LiveServer) -> None:
     assert resident(tight) - before < 20 << 20
 
 
-def test_a_connection_goes_on_after_a_short_rest(tight: LiveServer) -> None:
-    """A body that comes after its answer is not taken for the next request."""
+def test_a_connection_continues_after_a_short_rest_of_a_body(tight: LiveServer) -> None:
+    """A body that comes after its answer is not parsed as the next request."""
     with Wire(tight) as wire:
         wire.send(b"POST /v1/nothing", sized(20))
         status, headers, _ = wire.answer()
@@ -139,7 +139,7 @@ def test_a_connection_goes_on_after_a_short_rest(tight: LiveServer) -> None:
 
 
 def test_requests_and_their_bodies_follow_each_other(tight: LiveServer) -> None:
-    """Sent at once, or in the smallest pieces."""
+    """Sent at once, or byte by byte."""
     body = b'{"metadata": {}}'
     request = b"POST /v1/conversations HTTP/1.1\r\nHost: 127.0.0.1\r\n" + sized(len(body)) + b"\r\n" + body
     chunked = JSON + b"Transfer-Encoding: chunked\r\n"
@@ -153,7 +153,7 @@ def test_requests_and_their_bodies_follow_each_other(tight: LiveServer) -> None:
         assert wire.answer()[0] == 200
 
 
-def test_a_client_that_asks_first_is_told_to_go_on_only_if_it_may(tight: LiveServer) -> None:
+def test_continue_is_sent_only_if_the_request_is_allowed(tight: LiveServer) -> None:
     """`Expect: 100-continue`."""
     expect = b"Expect: 100-continue\r\n"
     with Wire(tight) as wire:
@@ -169,8 +169,8 @@ def test_a_client_that_asks_first_is_told_to_go_on_only_if_it_may(tight: LiveSer
 
 
 @pytest.mark.parametrize("line", [b"POST /v1/conversations", b"POST /v1/nothing"])
-def test_a_body_that_breaks_ends_its_request(tight: LiveServer, line: bytes) -> None:
-    """400, or the answer that it had already."""
+def test_an_invalid_chunk_ends_its_request(tight: LiveServer, line: bytes) -> None:
+    """400, or the answer that was already sent."""
     with Wire(tight) as wire:
         wire.send(line, JSON + b"Transfer-Encoding: chunked\r\n", b"1\r\n{\r\n")
         time.sleep(0.3)
@@ -179,8 +179,8 @@ def test_a_body_that_breaks_ends_its_request(tight: LiveServer, line: bytes) -> 
         assert wire.is_closed()
 
 
-def test_what_trickles_ends(tight: LiveServer) -> None:
-    """Headers and bodies that come a byte at a time are 408, and a connection without a request is closed."""
+def test_slow_requests_end(tight: LiveServer) -> None:
+    """Headers and bodies that come byte by byte are 408, and a connection without a request is closed."""
     with Wire(tight) as idle, Wire(tight) as head, Wire(tight) as body:
         body.send(b"POST /v1/conversations", sized(100_000))
         began = time.monotonic()
@@ -200,10 +200,10 @@ def test_what_trickles_ends(tight: LiveServer) -> None:
 @pytest.mark.parametrize("headers", [b"", b"Connection: close\r\n"], ids=["kept", "closed"])
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
 @pytest.mark.parametrize("path", [b"/v1/openapi.json", b"items"])
-def test_a_reader_of_a_whole_answer_that_takes_nothing_is_cut_off(
+def test_a_reader_that_does_not_read_a_whole_answer_is_disconnected(
     tight: LiveServer, path: bytes, headers: bytes
 ) -> None:
-    """As one of a stream is: nothing is held for it."""
+    """Like the reader of a stream; nothing stays in memory for it."""
     if path == b"items":
         with tight.http() as http:
             content = [{"role": "user", "content": "x" * 4_000_000}]
@@ -217,12 +217,12 @@ def test_a_reader_of_a_whole_answer_that_takes_nothing_is_cut_off(
         assert wire.socket.recv(1) == b"H"
         deadline = time.monotonic() + SECONDS
         while connections(tight) > 0:
-            assert time.monotonic() < deadline, "the connection is kept for a reader that takes nothing"
+            assert time.monotonic() < deadline, "the connection of a reader that does not read is still open"
             time.sleep(0.1)
 
 
 def connections(server: LiveServer) -> int:
-    """Connections that the server's process holds; needs no connection to find out."""
+    """The number of open connections of the server's process, without opening one."""
     assert server.process is not None
     port = f":{server.port:04X}"
     lines = Path(f"/proc/{server.process.pid}/net/tcp").read_text().splitlines()[1:]
@@ -239,8 +239,8 @@ def links(pid: int) -> Iterator[str]:
             continue
 
 
-def test_a_new_connection_takes_the_place_of_an_idle_one(tight: LiveServer) -> None:
-    """Whoever only holds connections keeps nobody out; when all are in use, the next is told to come back."""
+def test_a_new_connection_replaces_an_idle_one(tight: LiveServer) -> None:
+    """Idle connections exclude nobody; if all are in use, the next one is told to retry."""
     with ExitStack() as stack:
         idle = [stack.enter_context(Wire(tight)) for _ in range(MOST + 4)]
         with Wire(tight) as wire:
@@ -260,7 +260,7 @@ def test_a_new_connection_takes_the_place_of_an_idle_one(tight: LiveServer) -> N
 
 
 def test_an_early_answer_is_read_by_usual_clients(tight: LiveServer) -> None:
-    """Those that send all of a body before they read get it too, and can go on."""
+    """Even those that send the whole body before they read; the connection can be used again."""
     with tight.http() as http:
         for size in (10, 100_000, 10 << 20):
             answer = http.post("/nothing", content=b"x" * size, headers={"content-type": "application/json"})

@@ -13,7 +13,7 @@ from tests.live.server import LiveServer
 def http(server: LiveServer):
     with server.http() as client:
         yield client
-        # Whatever was sent, the next request is served.
+        # Whatever was sent, the next request must be served.
         answer = client.post("/responses", json={"input": "still there?"})
         assert answer.status_code == 200
 
@@ -32,7 +32,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize("body", BROKEN, ids=lambda body: repr(body[:12]))
-def test_a_body_that_is_no_json(http: httpx.Client, body: bytes) -> None:
+def test_a_body_that_is_not_json(http: httpx.Client, body: bytes) -> None:
     """Broken JSON is 400 with code invalid_json, however it is broken."""
     answer = http.post("/responses", content=body, headers=JSON)
     check_envelope(answer, 400, "invalid_json")
@@ -40,18 +40,18 @@ def test_a_body_that_is_no_json(http: httpx.Client, body: bytes) -> None:
 
 @pytest.mark.parametrize("path", ["/responses", "/responses/input_tokens", "/responses/compact", "/conversations"])
 def test_a_body_of_too_many_values(http: httpx.Client, path: str) -> None:
-    """Each would take fifty times its bytes in memory: they are counted before they are made."""
+    """Each would take fifty times its bytes in memory, so they are counted before they are parsed."""
     body = b'{"model": "m", "input": [' + b"[]," * 200_000 + b"[]]}"
     error = check_envelope(http.post(path, content=body, headers=JSON), 413, "request_too_large")
     assert "RESPONSES_BODY_MAX_VALUES" in error["message"]
 
 
-def test_a_byte_order_mark_is_passed_over(http: httpx.Client) -> None:
+def test_a_byte_order_mark_is_ignored(http: httpx.Client) -> None:
     answer = http.post("/responses", content=b'\xef\xbb\xbf{"input": "a"}', headers=JSON)
     assert answer.status_code == 200
 
 
-def test_a_long_body_that_is_no_json_names_the_place(http: httpx.Client) -> None:
+def test_the_error_of_a_long_body_that_is_not_json_names_the_place(http: httpx.Client) -> None:
     body = b'{"input": "' + b"a" * 2_000_000 + b'", nul}'
     error = check_envelope(http.post("/responses", content=body, headers=JSON), 400, "invalid_json")
     assert "near byte 2000014" in error["message"]
@@ -87,8 +87,8 @@ def test_a_bad_parameter_is_named(
 
 
 @pytest.mark.parametrize("value", [[], "text", 5, None, True])
-def test_a_body_that_is_no_object(http: httpx.Client, value: Any) -> None:
-    """JSON that is no object is a 400."""
+def test_a_body_that_is_not_an_object(http: httpx.Client, value: Any) -> None:
+    """JSON that is not an object is a 400."""
     answer = http.post("/responses", json=value)
     assert answer.status_code == 400
     assert answer.json()["error"]["type"] == "invalid_request_error"
@@ -103,14 +103,14 @@ def test_an_unknown_model(http: httpx.Client, *, stream: bool) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_input_that_does_not_fit(http: httpx.Client, *, stream: bool) -> None:
-    """The worker's refusal is an HTTP error, for streams too; it tells both numbers."""
+    """The worker's refusal is an HTTP error, for streams too, with both numbers."""
     answer = http.post("/responses", json={"input": "a " * 140_000, "stream": stream})
     error = check_envelope(answer, 400, "context_length_exceeded", "input")
     assert "131072" in error["message"]
 
 
 def test_unknown_ids(http: httpx.Client) -> None:
-    """404 on every route with an id, whatever the id looks like."""
+    """404 on every route with an id, whatever its form."""
     for response_id in ("resp_unknown", "x", "%00", "%F0%9F%98%80", "a" * 300):
         check_envelope(http.get(f"/responses/{response_id}"), 404, "not_found")
         check_envelope(http.delete(f"/responses/{response_id}"), 404, "not_found")
@@ -118,7 +118,7 @@ def test_unknown_ids(http: httpx.Client) -> None:
 
 
 def test_unknown_routes_and_methods(http: httpx.Client, server: LiveServer) -> None:
-    """404 and 405 have envelopes too; 405 says what is allowed."""
+    """404 and 405 have error objects too; 405 names the allowed methods."""
     check_envelope(http.get("/nothing"), 404, "not_found")
     check_envelope(http.post("/nothing", json={}), 404, "not_found")
     answer = http.get("/responses")
@@ -146,7 +146,7 @@ def test_bad_list_arguments(http: httpx.Client) -> None:
 
 
 def test_a_foreign_host_name_is_refused(http: httpx.Client) -> None:
-    """A web page that lets its own name point to this machine gets nothing, on either door."""
+    """A web page whose host name points to this machine gets nothing from Django or the ASGI application."""
     for stream in (False, True):
         answer = http.post("/responses", json={"input": "a", "stream": stream}, headers={"host": "evil.example"})
         assert answer.status_code == 400
@@ -155,7 +155,7 @@ def test_a_foreign_host_name_is_refused(http: httpx.Client) -> None:
 
 
 def test_every_path_works_without_v1(server: LiveServer) -> None:
-    """Clients that leave the version out are served."""
+    """Clients that leave out the version are served."""
     with httpx.Client(base_url=server.url.removesuffix("/v1"), headers=server.headers) as http:
         created = http.post("/responses", json={"input": "a"}).json()
         assert http.get(f"/responses/{created['id']}").json()["id"] == created["id"]
@@ -166,18 +166,18 @@ def test_every_path_works_without_v1(server: LiveServer) -> None:
 @pytest.mark.parametrize(
     "kind", ["multipart/form-data; boundary=x", "application/x-www-form-urlencoded", "text/plain", "nonsense"]
 )
-def test_a_body_that_is_not_called_json_is_refused(http: httpx.Client, kind: str) -> None:
-    """A web page may send such kinds to any server without asking it first."""
+def test_a_body_with_another_media_type_is_refused(http: httpx.Client, kind: str) -> None:
+    """A web page may send such types to any server without a preflight."""
     refused = http.post("/responses", content=b'{"input": "hi"}', headers={"content-type": kind})
     check_envelope(refused, 415, "unsupported_media_type")
 
 
-def test_options_is_no_method_of_these_addresses(http: httpx.Client) -> None:
-    """It tells nothing of the code behind them."""
+def test_options_is_not_a_method_of_these_routes(http: httpx.Client) -> None:
+    """It reveals nothing of the code behind them."""
     check_envelope(http.options("/responses"), 405, "method_not_allowed")
 
 
-def test_a_client_s_longest_item_id_is_kept(http: httpx.Client) -> None:
+def test_a_client_s_longest_item_id_is_stored(http: httpx.Client) -> None:
     """256 characters are stored, listed and continued."""
     longest = "m" * 256
     made = http.post("/responses", json={"input": [{"role": "user", "content": "x", "id": longest}]})

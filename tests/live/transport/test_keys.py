@@ -13,7 +13,7 @@ from tests.live.server import LiveServer
 
 @pytest.fixture(scope="session")
 def keys(keyed_server: LiveServer) -> dict[str, str]:
-    """A key of each of two projects, and a second one of the first."""
+    """A key of each of two projects, and a second key of the first."""
     return dict(zip(("ada", "ada2", "bob"), keyed_server.make_keys("ada", "ada", "bob"), strict=True))
 
 
@@ -37,8 +37,8 @@ def test_once_a_key_exists_every_request_needs_one(keyed_server: LiveServer, key
         assert http.get(keyed_server.url.removesuffix("/v1") + "/healthz").status_code == 200
 
 
-def test_a_key_opens_by_bearer_and_by_x_api_key(keyed_server: LiveServer, keys: dict[str, str]) -> None:
-    """Both headers carry the same key and reach the same responses."""
+def test_a_key_works_as_bearer_and_as_x_api_key(keyed_server: LiveServer, keys: dict[str, str]) -> None:
+    """Both headers with the same key give access to the same responses."""
     made = keyed_server.client(key=keys["ada"]).responses.create(input="hi", model="smollm2-135m")
     with keyed_server.http() as http:
         answer = http.get(f"/responses/{made.id}", headers={"x-api-key": keys["ada"]})
@@ -46,7 +46,7 @@ def test_a_key_opens_by_bearer_and_by_x_api_key(keyed_server: LiveServer, keys: 
 
 
 def test_a_project_sees_its_own_responses_only(keyed_server: LiveServer, keys: dict[str, str]) -> None:
-    """All keys of a project share; another project gets, word for word, what an unknown id gets."""
+    """All keys of a project share; another project gets exactly the answer for an unknown id."""
     ada, ada2, bob = (keyed_server.client(key=keys[name]) for name in ("ada", "ada2", "bob"))
     made = ada.responses.create(input="a secret", model="smollm2-135m")
     assert ada2.responses.retrieve(made.id).id == made.id
@@ -63,8 +63,8 @@ def test_a_project_sees_its_own_responses_only(keyed_server: LiveServer, keys: d
     assert ada.responses.retrieve(made.id).output_text == "You said: a secret"
 
 
-def test_a_revoked_or_expired_key_opens_nothing(keyed_server: LiveServer, keys: dict[str, str]) -> None:
-    """At once, with the answer that an unknown key gets."""
+def test_a_revoked_or_expired_key_is_refused(keyed_server: LiveServer, keys: dict[str, str]) -> None:
+    """At once, with the answer for an unknown key."""
     key = keyed_server.make_key("carol")
     client = keyed_server.client(key=key)
     assert client.models.list()
@@ -86,8 +86,8 @@ def test_a_revoked_or_expired_key_opens_nothing(keyed_server: LiveServer, keys: 
             client.responses.create(input="hi", model="smollm2-135m", stream=True)
 
 
-def test_a_key_is_kept_as_a_digest_only(keyed_server: LiveServer, keys: dict[str, str]) -> None:
-    """The secret is nowhere in the database; its last use is."""
+def test_a_key_is_stored_as_a_digest_only(keyed_server: LiveServer, keys: dict[str, str]) -> None:
+    """The secret is nowhere in the database; its last use is recorded."""
     shown = keyed_server.manage(
         "shell",
         "-v",
@@ -101,8 +101,8 @@ def test_a_key_is_kept_as_a_digest_only(keyed_server: LiveServer, keys: dict[str
     assert secret.startswith(shown.split()[0])
 
 
-def test_a_key_that_ends_takes_its_answers_with_it(keyed_server: LiveServer) -> None:
-    """With the next heartbeat streams end in a failure and whole answers in 401; a job goes on as its project's."""
+def test_revoking_a_key_ends_its_answers(keyed_server: LiveServer) -> None:
+    """With the next heartbeat streams end in a failure and JSON requests in 401; a job of its project continues."""
     other, key = keyed_server.make_keys("eve", "eve")
     long = {"model": "smollm2-135m", "input": "[[slow: 0.05]][[tokens: 100000]]"}
     with keyed_server.http(key=other) as http:

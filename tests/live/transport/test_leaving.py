@@ -1,4 +1,4 @@
-"""Clients that leave: their generation stops, its slot is free, and nothing of it is stored."""
+"""Clients that leave: their generation stops, its slot is free, and nothing is stored."""
 
 import socket
 from urllib.parse import urlsplit
@@ -13,7 +13,7 @@ from tests.perf.latency import request_bytes
 
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_client_that_leaves_stops_its_generation(server: LiveServer, *, stream: bool) -> None:
-    """The row is gone soon after the connection is; the next request is served."""
+    """The row is deleted soon after the connection closes; the next request is served."""
     with open_request(server, stream=stream):
         assert active(server) == 1
     assert eventually(lambda: active(server) == 0)
@@ -21,8 +21,8 @@ def test_a_client_that_leaves_stops_its_generation(server: LiveServer, *, stream
         assert http.post("/responses", json={"input": "next"}).status_code == 200
 
 
-def test_a_running_foreground_response_is_not_there_yet(server: LiveServer) -> None:
-    """Its id is 404 for GET while it runs, and 409 for what would change or continue it."""
+def test_a_running_foreground_response_cannot_be_read_yet(server: LiveServer) -> None:
+    """While it runs, its id is 404 for GET, and 409 for deleting or continuing it."""
     with server.http() as http, http.stream("POST", "/responses", json={"input": LONG, "stream": True}) as answer:
         lines = answer.iter_lines()
         opening = next(line for line in lines if line.startswith("data: "))
@@ -37,8 +37,8 @@ def test_a_running_foreground_response_is_not_there_yet(server: LiveServer) -> N
             assert "in" in chained.json()["error"]["message"]
 
 
-def test_a_reader_that_does_not_read_is_cut_off(server: LiveServer) -> None:
-    """A stalled reader loses its connection after the write time-out, and its generation stops."""
+def test_a_reader_that_does_not_read_is_disconnected(server: LiveServer) -> None:
+    """A stalled reader loses its connection after the write timeout, and its generation stops."""
     parts = urlsplit(server.url)
     assert parts.hostname
     assert parts.port
@@ -48,4 +48,4 @@ def test_a_reader_that_does_not_read_is_cut_off(server: LiveServer) -> None:
         connection.connect((host, port))
         connection.sendall(request)
         assert eventually(lambda: active(server) == 1)
-        assert eventually(lambda: active(server) == 0, 30), "the generation goes on for a reader that takes nothing"
+        assert eventually(lambda: active(server) == 0, 30), "the generation of a reader that does not read still runs"

@@ -1,4 +1,4 @@
-"""Many at once."""
+"""Many requests at once."""
 
 import asyncio
 
@@ -7,7 +7,7 @@ from tests.perf.latency import JSON_REQUESTS, STREAMS, whole_answer
 
 
 def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> None:
-    """200 JSON requests waiting and 64 streams open, spread over the web processes: each gets its whole answer."""
+    """200 waiting JSON requests and 64 open streams, spread over the web processes: each gets its whole answer."""
 
     async def all_of_them() -> list[bool]:
         return await asyncio.gather(

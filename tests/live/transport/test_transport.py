@@ -1,4 +1,4 @@
-"""Bytes that are hardly HTTP: what can be answered has an envelope and a request id, and the server keeps serving."""
+"""Invalid HTTP: an answer has an error object and a request id, and the server keeps serving."""
 
 import json
 import socket
@@ -21,7 +21,7 @@ def keyed(server: LiveServer, request: bytes) -> bytes:
 
 
 def exchange(server: LiveServer, request: bytes) -> tuple[int, dict[str, str], Any]:
-    """Status, headers and JSON of the answer to these bytes; the server must close the connection."""
+    """Status, headers and JSON of the answer to these bytes. The server must close the connection."""
     parts = urlsplit(server.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as connection:
         connection.sendall(keyed(server, request))
@@ -33,7 +33,7 @@ def exchange(server: LiveServer, request: bytes) -> tuple[int, dict[str, str], A
 
 
 def asked(line: bytes, *headers: bytes, body: bytes = b"") -> bytes:
-    """A request, well formed but for what is given."""
+    """A request that is valid except for the given parts."""
     length = [b"Content-Type: application/json", b"Content-Length: %d" % len(body)] if body else []
     return b"\r\n".join([line, HOST, b"Connection: close", *headers, *length, b"", body])
 
@@ -51,12 +51,12 @@ REFUSED = {
     "a long header": asked(GET, b"a: " + b"x" * 40_000),
     "many headers": asked(GET, *[b"a: b"] * 600),
     "a header without a colon": asked(GET, b"nonsense"),
-    "a header with a blank in its name": asked(GET, b"a b: c"),
+    "a header with a space in its name": asked(GET, b"a b: c"),
     "a header with a parenthesis in its name": asked(GET, b"a(b: c"),
     "a header with a NUL": asked(GET, b"a: b\0c"),
     "a header with a control character": asked(GET, b"a: b\x0bc"),
     "a key with a control character": asked(GET, "authorization: Bearer Å\u0085".encode()),
-    "a length that is no number": asked(POST, b"Content-Length: x"),
+    "a length that is not a number": asked(POST, b"Content-Length: x"),
     "a negative length": asked(POST, b"Content-Length: -1"),
     "two lengths": asked(POST, b"Content-Length: 15", body=BODY),
     "a length of 5,000 digits": asked(POST, b"Content-Length: " + b"9" * 5000),
@@ -66,8 +66,8 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("request_bytes", REFUSED.values(), ids=REFUSED)
-def test_what_is_no_http(server: LiveServer, request_bytes: bytes) -> None:
-    """400 that says so."""
+def test_invalid_http(server: LiveServer, request_bytes: bytes) -> None:
+    """400 with the reason."""
     status, headers, answer = exchange(server, request_bytes)
     assert status == 400
     assert headers["x-request-id"].startswith("req_")
@@ -76,15 +76,15 @@ def test_what_is_no_http(server: LiveServer, request_bytes: bytes) -> None:
     assert answer["error"]["message"].startswith("The request is not valid HTTP/1.1.")
 
 
-def test_methods_in_small_letters(server: LiveServer) -> None:
-    """They are those in capitals, with a body too."""
+def test_methods_in_lower_case(server: LiveServer) -> None:
+    """They equal those in upper case, with a body too."""
     assert exchange(server, asked(GET.replace(b"GET", b"get")))[0] == 200
     assert exchange(server, asked(POST.replace(b"POST", b"post"), body=BODY))[0] == 200
 
 
 @pytest.mark.parametrize("root", ["/v1", "/x", "é"])
-def test_a_root_path_moves_nothing(server: LiveServer, root: str) -> None:
-    """Daphne would take it from whoever asks."""
+def test_a_root_path_header_is_ignored(server: LiveServer, root: str) -> None:
+    """Daphne would accept it from any client."""
     header = f"Daphne-Root-Path: {root}".encode()
     assert exchange(server, asked(GET, header))[0] == 200
     assert exchange(server, asked(POST, header, body=BODY))[0] == 200
@@ -93,18 +93,18 @@ def test_a_root_path_moves_nothing(server: LiveServer, root: str) -> None:
 
 @pytest.mark.parametrize("extra", [KEY, b"", b"Sec-WebSocket-Protocol: \xff\r\n" + KEY])
 def test_there_are_no_web_sockets(server: LiveServer, extra: bytes) -> None:
-    """A server may pass over the wish for another protocol: the request is what it is without it."""
+    """A server may ignore an upgrade: the request is served as if it had none."""
     headers = [b"Upgrade: websocket", *extra.splitlines()]
-    status, found, answer = exchange(server, asked(b"GET /v1/responses HTTP/1.1", *headers))
-    assert (status, found["allow"]) == (405, "post")
+    status, answer_headers, answer = exchange(server, asked(b"GET /v1/responses HTTP/1.1", *headers))
+    assert (status, answer_headers["allow"]) == (405, "post")
     assert answer["error"]["code"] == "method_not_allowed"
     assert exchange(server, asked(POST, *headers, body=BODY))[0] == 200
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/", "/docs"])
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "BREW"])
-def test_addresses_that_are_only_read(server: LiveServer, path: str, method: str) -> None:
-    """405, without a form's token as with one."""
+def test_read_only_routes_refuse_other_methods(server: LiveServer, path: str, method: str) -> None:
+    """405, with or without a CSRF token."""
     status, headers, answer = exchange(server, asked(f"{method} {path} HTTP/1.1".encode()))
     assert (status, headers["allow"]) == (405, "get, head")
     assert answer["error"]["code"] == "method_not_allowed"
@@ -112,7 +112,7 @@ def test_addresses_that_are_only_read(server: LiveServer, path: str, method: str
 
 @pytest.mark.parametrize("path", ["/docs", "/v1/openapi.json", "/v1/models"])
 def test_head_has_no_body_however_long(server: LiveServer, path: str) -> None:
-    """The next answer on the same connection is whole."""
+    """The next answer on the same connection is complete."""
     head = f"HEAD {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode()
     parts = urlsplit(server.url)
     with socket.create_connection((parts.hostname, parts.port), timeout=SECONDS) as connection:
