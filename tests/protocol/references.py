@@ -1,4 +1,4 @@
-"""Open Responses' published schema (2026-04-24, prose left out) as a validator."""
+"""A validator for Open Responses' published schema (2026-04-24, without descriptions)."""
 
 import json
 from functools import cache
@@ -18,8 +18,8 @@ def _registry() -> Registry[Any]:
     return Registry().with_resource("urn:open-responses", document)
 
 
-def open_responses_faults(name: str, value: object) -> list[str]:
-    """What the schema called `name` has against a value."""
+def open_responses_errors(name: str, value: object) -> list[str]:
+    """Errors of a value under the schema `name`."""
     schema = {"$ref": f"urn:open-responses#/components/schemas/{name}"}
     validator = Draft202012Validator(schema, registry=_registry())
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(value)]

@@ -1,4 +1,4 @@
-"""Where a history may be cut, and what a compaction item stands for."""
+"""Cutting a history, and the items that a compaction item replaces."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ CALLS = {output: call for call, output in TOOL_PAIRS.items()}
 
 
 def up_to(tokens: int) -> Callable[[Items], bool]:
-    """Fits as many items."""
+    """A check that this many items fit."""
     return lambda items: len(items) <= tokens
 
 
@@ -23,7 +23,7 @@ def message(role: str, text: str = "x") -> dict[str, Any]:
 
 
 def group(number: int, calls: int) -> list[dict[str, Any]]:
-    """Calls made at once, then their outputs in another order."""
+    """Parallel calls, then their outputs in another order."""
     ids = [f"call_{number}_{call}" for call in range(calls)]
     made = [{"type": "function_call", "call_id": id, "name": "f", "status": "completed"} for id in ids]
     return [*made, *({"type": "function_call_output", "call_id": id} for id in reversed(ids))]
@@ -31,7 +31,7 @@ def group(number: int, calls: int) -> list[dict[str, Any]]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Turns of users, assistants and tools, with instructions anywhere."""
+    """Turns of users, assistants and tools, with instructions at any place."""
     items: list[dict[str, Any]] = []
     for number in range(draw(st.integers(0, 12))):
         kind = draw(st.sampled_from(["user", "assistant", "developer", "group", "reasoning"]))
@@ -45,7 +45,7 @@ def histories(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 
 @given(histories(), st.integers(0, 40))
-def test_a_split_loses_nothing_and_parts_no_call_from_its_output(items: list[dict[str, Any]], keep: int) -> None:
+def test_a_split_loses_nothing_and_separates_no_call_from_its_output(items: list[dict[str, Any]], keep: int) -> None:
     split = split_history(items, fits=up_to(keep))
     parts = [*split.instructions, *split.older, *split.retained]
     assert sorted(map(str, parts)) == sorted(map(str, items))
@@ -59,7 +59,7 @@ def test_a_split_loses_nothing_and_parts_no_call_from_its_output(items: list[dic
 
 
 @given(histories(), st.integers(1, 40))
-def test_more_room_keeps_more(items: list[dict[str, Any]], keep: int) -> None:
+def test_a_larger_limit_keeps_more(items: list[dict[str, Any]], keep: int) -> None:
     smaller, larger = (split_history(items, fits=up_to(tokens)) for tokens in (keep, keep + 5))
     assert len(smaller.retained) <= len(larger.retained)
     if len([item for item in items if not is_instruction(item)]) <= keep and any(map(is_user, items[:1])):
@@ -72,7 +72,7 @@ def is_user(item: Item) -> bool:
 
 @given(histories(), st.integers(0, 40))
 def test_as_much_is_kept_as_fits(items: list[dict[str, Any]], keep: int) -> None:
-    """What was found by halving is what asking for every cut finds."""
+    """Bisection finds the same cut as checking all cuts."""
     rest = [item for item in items if not is_instruction(item)]
     split = split_history(items, fits=up_to(keep))
     whole = [number for number, item in enumerate(rest) if is_user(item) and len(rest) - number <= keep]
@@ -80,8 +80,8 @@ def test_as_much_is_kept_as_fits(items: list[dict[str, Any]], keep: int) -> None
         assert list(split.retained) == rest[whole[0] :]
 
 
-def test_a_long_history_is_asked_about_a_few_times() -> None:
-    """However much is to be kept."""
+def test_a_long_history_takes_few_checks() -> None:
+    """However much is kept."""
     items = [message("user", str(number)) for number in range(6000)]
     for keep in (1, 100, 5999, 2**31):
         fits = Mock(side_effect=up_to(keep))
@@ -91,7 +91,7 @@ def test_a_long_history_is_asked_about_a_few_times() -> None:
 
 
 def test_an_agents_long_turn_is_cut_between_its_groups() -> None:
-    """The user's message stays, though what followed it is summarised."""
+    """The user's message stays, although the items after it are summarised."""
     asked = message("user", "the task")
     groups = [group(number, 2) for number in range(5)]
     items = [message("user", "before"), message("assistant"), asked, *(item for made in groups for item in made)]
@@ -101,10 +101,10 @@ def test_an_agents_long_turn_is_cut_between_its_groups() -> None:
 
 
 @given(histories(), histories(), histories(), st.text(max_size=5))
-def test_the_last_compaction_item_stands_for_what_is_before_it(
+def test_the_last_compaction_item_replaces_the_items_before_it(
     before: list[dict[str, Any]], retained: list[dict[str, Any]], after: list[dict[str, Any]], summary: str
 ) -> None:
-    """With and without the retained items beside it; what it holds survives its encoding."""
+    """With and without the retained items beside it; its content survives the encoding."""
     held = Compacted(summary=summary, items=tuple(item for item in retained if not is_instruction(item)))
     assert Compacted.decode(held.encode()) == held
     blobs = {"old": Compacted(summary="older", items=()), "new": held}

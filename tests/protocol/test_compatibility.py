@@ -1,4 +1,4 @@
-"""`docs/compatibility.md` names everything, and says of it what the code does."""
+"""`docs/compatibility.md` lists everything, with the status that the code has."""
 
 import json
 import re
@@ -26,7 +26,7 @@ TITLES = ("Endpoints", "Parameters of `POST /responses`", "Items", "Content part
 NOT_DONE = {"refused for now", "never"}
 WORDS = {"done", "accepted and echoed", "accepted", "kept", "refused for now", "not yet", "never", "sent"}
 
-# A value of each refused parameter that asks for something.
+# A value of each refused parameter that has an effect.
 ASKING: dict[str, Any] = {
     "access_programs": {}, "background_options": {},
     "image": {}, "moderation": {}, "personality": "x",
@@ -36,7 +36,7 @@ ASKING: dict[str, Any] = {
 
 @cache
 def rows(title: str) -> dict[str, str]:
-    """The names of a section's table, and the words next to them."""
+    """The names in a section's table, and their status."""
     section = DOCUMENT.read_text().split(f"## {title}\n")[1].split("\n## ")[0]
     found = re.findall(r"^\| `([^`]+)` \| ([^|]*) \|", section, flags=re.MULTILINE)
     assert len(found) == len(dict(found))
@@ -58,7 +58,7 @@ def test_every_parameter_is_in_the_table() -> None:
     assert set(CreateResponse.model_fields) == set(rows("Parameters of `POST /responses`"))
 
 
-def test_refused_parameters_are_the_ones_that_are_called_so() -> None:
+def test_refused_parameters_are_listed_as_refused() -> None:
     refused = {name for name, word in rows("Parameters of `POST /responses`").items() if word in NOT_DONE}
     assert refused == set(ASKING)
     for name, value in ASKING.items():
@@ -85,11 +85,11 @@ def test_every_item_type_is_in_the_table() -> None:
     assert types_of(["Message", "FunctionCall", "FunctionCallOutput", "ReasoningBody", "CompactionBody"]) <= set(table)
 
 
-def test_refused_items_are_the_ones_that_are_called_so() -> None:
+def test_refused_items_are_listed_as_refused() -> None:
     samples = {"compaction_trigger": {"type": "compaction_trigger"}, **{sent["type"]: sent for sent, _ in ITEMS}}
     for name, word in rows("Items").items():
         if name in ("item_reference", "compaction"):
-            # A service puts in their place what they stand for.
+            # A service replaces them with the items that they refer to.
             assert word == "done"
             continue
         item = samples.get(name, {"type": name, "role": "user", "content": "a"})
@@ -112,7 +112,7 @@ def test_every_part_type_is_in_the_table() -> None:
 
 
 def test_every_event_is_in_the_table() -> None:
-    """What is called sent is what the grammar of our streams has."""
+    """The events listed as sent are those of the grammar of our streams."""
     published = types_of([name for name in schemas() if name.endswith("StreamingEvent")])
     table = rows("Events")
     assert set(table) == set(EVENT_TYPES) | published | OURS
@@ -121,7 +121,7 @@ def test_every_event_is_in_the_table() -> None:
     assert all(f"`{name}` event" in different for name in UNLIKE_OPEN_RESPONSES)
 
 
-def test_endpoints_that_are_called_done_are_served() -> None:
+def test_endpoints_listed_as_done_are_served() -> None:
     for endpoint, word in rows("Endpoints").items():
         method, path = endpoint.split(" ")
         if word != "done":
@@ -135,7 +135,7 @@ def test_endpoints_that_are_called_done_are_served() -> None:
             assert hasattr(allowed, method.lower()), endpoint
 
 
-def test_every_word_is_explained() -> None:
+def test_every_status_is_explained() -> None:
     words = {word for title in TITLES for word in rows(title).values()}
     assert words <= WORDS
     explained = re.findall(r"^\| ([a-z ]+) \| [a-z0-9]", DOCUMENT.read_text(), flags=re.MULTILINE)

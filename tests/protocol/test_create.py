@@ -1,4 +1,4 @@
-"""What a create request may say, and the one fault that is reported when it says something else."""
+"""Create requests: what they accept, and the single error that they report otherwise."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ def user(content: object) -> dict[str, Any]:
     return {"role": "user", "content": content}
 
 
-def fault_of(body: object) -> ApiError:
+def error_of(body: object) -> ApiError:
     with pytest.raises(ApiError) as caught:
         parse_create(body)
     assert caught.value.status == 400
@@ -33,7 +33,7 @@ def fault_of(body: object) -> ApiError:
     return caught.value
 
 
-MESSAGE_FAULTS: list[tuple[object, str, str]] = [
+MESSAGE_ERRORS: list[tuple[object, str, str]] = [
     (5, "input", "invalid_value"),
     ({}, "input", "invalid_value"),
     ([5], "input[0]", "invalid_value"),
@@ -77,15 +77,15 @@ MESSAGE_FAULTS: list[tuple[object, str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("value", "param", "code"), MESSAGE_FAULTS)
-def test_fault_in_the_input_is_one_error_with_its_path(value: object, param: str, code: str) -> None:
-    """One mistake, one error: the innermost place, never the name of a union's branch."""
-    error = fault_of({"input": value})
+@pytest.mark.parametrize(("value", "param", "code"), MESSAGE_ERRORS)
+def test_an_error_in_the_input_has_its_path(value: object, param: str, code: str) -> None:
+    """One error for one mistake, with the innermost place, never the name of a union's branch."""
+    error = error_of({"input": value})
     assert (error.param, error.code) == (param, code)
     assert f"`{param}`" in error.message
 
 
-PARAMETER_FAULTS: list[tuple[dict[str, Any], str, str]] = [
+PARAMETER_ERRORS: list[tuple[dict[str, Any], str, str]] = [
     ({"model": ""}, "model", "invalid_value"),
     ({"model": 5}, "model", "invalid_value"),
     ({"instructions": ["a"]}, "instructions", "invalid_value"),
@@ -184,17 +184,17 @@ PARAMETER_FAULTS: list[tuple[dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("settings", "param", "code"), PARAMETER_FAULTS)
-def test_fault_in_a_parameter_names_it(settings: dict[str, Any], param: str, code: str) -> None:
-    """Wrong, unknown and not yet supported parameters are told apart, and named exactly."""
-    error = fault_of({"input": "hi", **settings})
+@pytest.mark.parametrize(("settings", "param", "code"), PARAMETER_ERRORS)
+def test_an_error_in_a_parameter_names_it(settings: dict[str, Any], param: str, code: str) -> None:
+    """Invalid, unknown and not yet supported parameters have different codes, and are named exactly."""
+    error = error_of({"input": "hi", **settings})
     assert (error.param or "", error.code) == (param, code)
     assert len(error.message) < 600
 
 
 @pytest.mark.parametrize("body", [None, True, 5, "hi", [], [{}], object()])
 def test_body_must_be_an_object(body: object) -> None:
-    error = fault_of(body)
+    error = error_of(body)
     assert error.param is None
     assert error.message.startswith("The request body ")
 
@@ -209,13 +209,13 @@ def test_body_must_be_an_object(body: object) -> None:
         ({"input": [{"role": "user", "contnt": "a"}]}, "content"),
     ],
 )
-def test_unknown_names_get_the_name_that_was_meant(body: object, meant: str) -> None:
-    assert f"did you mean `{meant}`?" in fault_of(body).message
+def test_unknown_names_get_a_suggestion(body: object, meant: str) -> None:
+    assert f"did you mean `{meant}`?" in error_of(body).message
 
 
 def test_the_callers_text_does_not_fill_the_message() -> None:
-    """A long value is described, not repeated: messages end up in logs."""
-    assert "x" * 41 not in fault_of({"input": "hi", "truncation": "x" * 1000}).message
+    """A long value is described, not repeated, as messages end up in logs."""
+    assert "x" * 41 not in error_of({"input": "hi", "truncation": "x" * 1000}).message
 
 
 def test_every_parameter_and_include_value_of_the_sdk_is_known() -> None:
@@ -226,7 +226,7 @@ def test_every_parameter_and_include_value_of_the_sdk_is_known() -> None:
     assert set(SdkPromptCacheOptions.__annotations__) == set(PromptCacheOptions.model_fields)
 
 
-NOTHING_ASKED: dict[str, Any] = {
+WITHOUT_EFFECT: dict[str, Any] = {
     "tools": [], "tool_choice": "none", "parallel_tool_calls": False, "include": [], "truncation": "disabled",
     "text": {}, "background": False, "reasoning": {}, "top_logprobs": 0, "context_management": [],
     "presence_penalty": 0, "frequency_penalty": 0.0, "service_tier": "auto",
@@ -234,8 +234,8 @@ NOTHING_ASKED: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_values_that_ask_for_nothing_are_accepted() -> None:
-    request = parse_create({"input": "hi", **NOTHING_ASKED})
+def test_values_without_an_effect_are_accepted() -> None:
+    request = parse_create({"input": "hi", **WITHOUT_EFFECT})
     assert request.tool_choice == "none"
     assert request.parallel_tool_calls is False
     assert request.service_tier == "default"
@@ -248,7 +248,7 @@ def test_values_that_ask_for_nothing_are_accepted() -> None:
 
 
 def test_null_equals_absent() -> None:
-    """Every known field may be null, also inside objects."""
+    """Every known field may be null, even inside objects."""
     nulls = dict.fromkeys(set(CreateResponse.model_fields) - {"input"})
     assert parse_create({"input": "hi", **nulls}) == parse_create({"input": "hi"})
     inner = {"type": None, "id": None, "status": None, "phase": None}
@@ -256,19 +256,19 @@ def test_null_equals_absent() -> None:
     assert parse_create({"input": "hi", "text": {"format": None}}) == parse_create({"input": "hi"})
 
 
-def test_input_may_be_left_out_when_a_response_is_continued() -> None:
+def test_input_may_be_absent_when_a_response_is_continued() -> None:
     assert parse_create({"previous_response_id": "resp_1"}).input == ()
     assert parse_create({"previous_response_id": "resp_1", "input": []}).input == ()
 
 
-def test_either_of_two_parameters_asks_for_log_probabilities() -> None:
-    assert "0 to 20" in fault_of({"input": "hi", "top_logprobs": 21}).message
+def test_either_of_two_parameters_requests_log_probabilities() -> None:
+    assert "0 to 20" in error_of({"input": "hi", "top_logprobs": 21}).message
     assert parse_create({"input": "hi", "top_logprobs": 20}).wants_logprobs
     assert parse_create({"input": "hi", "include": ["message.output_text.logprobs"]}).wants_logprobs
     assert not parse_create({"input": "hi", "include": ["reasoning.encrypted_content"]}).wants_logprobs
 
 
-def test_encrypted_reasoning_is_asked_for_by_include() -> None:
+def test_encrypted_reasoning_is_requested_by_include() -> None:
     assert parse_create({"input": "hi", "include": ["reasoning.encrypted_content"]}).wants_encrypted_reasoning
     assert not parse_create({"input": "hi", "top_logprobs": 1}).wants_encrypted_reasoning
 
@@ -300,7 +300,7 @@ CLIENTS = json.loads((Path(__file__).parent / "client_bodies.json").read_text())
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_bodies_of_real_clients_are_understood(name: str) -> None:
-    """Their tools are callable, their reasoning and what they include is taken."""
+    """Their tools are callable; their reasoning and includes are accepted."""
     body = CLIENTS[name]["body"]
     request = parse_create(body)
     kinds = {"function", "custom"}
@@ -309,7 +309,7 @@ def test_bodies_of_real_clients_are_understood(name: str) -> None:
     assert all(tool.enforced for tool in request.offered_tools if not tool.custom)
 
 
-def test_the_schema_of_a_request_can_be_written_down() -> None:
+def test_a_request_has_a_json_schema() -> None:
     """The OpenAPI document is generated from these types."""
     assert CreateResponse.model_json_schema()["properties"].keys() == CreateResponse.model_fields.keys()
 
@@ -321,19 +321,19 @@ def format_of(wire: dict[str, Any]) -> Any:
     return parse_create({"input": "a", "text": {"format": wire}}).text.format
 
 
-def test_plain_text_asks_for_nothing() -> None:
+def test_plain_text_needs_no_format() -> None:
     plain = format_of({"type": "text"})
     assert (plain.wire(), plain.instruction, plain.constraint) == ({"type": "text"}, "", None)
 
 
-def test_a_json_object_is_told_and_enforced() -> None:
+def test_a_json_object_is_described_and_enforced() -> None:
     found = format_of({"type": "json_object"})
     assert found.wire() == {"type": "json_object"}
     assert "JSON object" in found.instruction
     assert (found.constraint.kind, found.constraint.text) == ("json_object", "")
 
 
-def test_a_schema_is_echoed_whole_told_with_its_description_and_enforced() -> None:
+def test_a_schema_is_echoed_described_and_enforced() -> None:
     wire = {"type": "json_schema", "name": "n", "description": "What it is.", "schema": SCHEMA, "strict": True}
     found = format_of(wire)
     assert found.wire() == wire

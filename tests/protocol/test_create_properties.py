@@ -116,7 +116,7 @@ VALID_TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=[
 @SETTINGS
 @given(st.sampled_from(["user", "assistant", "system", "developer"]), VALID_TEXT, VALID_TEXT)
 def test_equivalent_spellings_are_one_input(role: str, one: str, two: str) -> None:
-    """A string, its parts, with and without `type`, and a replay of what was listed all render alike."""
+    """A string, its parts, with and without `type`, and replayed listed items all render the same."""
     part = "output_text" if role == "assistant" else "input_text"
     spellings: list[dict[str, Any]] = [
         {"role": role, "content": one + two},

@@ -1,4 +1,4 @@
-"""The error tree answers as contract.md's table says."""
+"""The error classes answer with the status, type and code of the contract."""
 
 import pickle
 
@@ -36,7 +36,7 @@ TABLE = [
 def test_class_fixes_status_type_and_code(
     cls: type[errors.ApiError], status: int, type_: str, code: str | None
 ) -> None:
-    """A class is one row of the table; the instance adds message and param; pickling keeps all of it."""
+    """The instance adds message and param; pickling keeps everything."""
     error = cls("Say what is wrong.", param="input[0]")
     assert error.status == status
     body = {"message": "Say what is wrong.", "type": type_, "param": "input[0]", "code": code}
@@ -46,7 +46,7 @@ def test_class_fixes_status_type_and_code(
 
 
 def test_headers_tell_whether_a_retry_helps() -> None:
-    """Clients wait for what frees up, and are told not to repeat what stays."""
+    """Clients retry what may succeed later, and are told not to retry the rest."""
     assert errors.Overloaded("Wait.", retry_after=7).headers == {"Retry-After": "7"}
     assert errors.RateLimited("Wait.", headers={"x-ratelimit-limit-requests": "3"}).headers == {
         "Retry-After": "1",
@@ -70,8 +70,8 @@ def test_ids_in_parameters_and_routes_are_named() -> None:
     assert "'resp_x'" in errors.NotFound.response("resp_x").message
 
 
-def test_what_need_not_be_tried_again_names_no_time_to_do_so() -> None:
-    """One of the two headers."""
+def test_an_error_that_need_not_be_retried_has_no_retry_after() -> None:
+    """It has one of the two headers."""
     assert errors.InsufficientQuota("Spent.").headers == {"x-should-retry": "false"}
     assert errors.RateLimited("Too large.", headers=errors.NO_RETRY).headers == {"x-should-retry": "false"}
     assert errors.EntryTooLarge("Too large.").headers == {"x-should-retry": "false"}

@@ -45,7 +45,7 @@ def test_assistant_text_becomes_an_output_text_part() -> None:
     assert item["content"] == [{"type": "output_text", "text": "yes", "annotations": [], "logprobs": []}]
 
 
-def test_what_the_client_gave_is_kept() -> None:
+def test_the_clients_fields_are_kept() -> None:
     citation = {"type": "url_citation", "url": "u", "title": "t", "start_index": 0, "end_index": 1}
     logprob = {"token": "a", "bytes": [97], "logprob": -0.5}
     text = {
@@ -66,23 +66,23 @@ def test_what_the_client_gave_is_kept() -> None:
 
 
 def test_ids_are_unique_within_a_request() -> None:
-    """The first use of a client's id keeps it, a second one and a missing one get fresh ids."""
+    """The first use of a client's id keeps it; a second use and a missing id get new ids."""
     messages = [{"role": "user", "content": "a", "id": "mine"}] * 2 + [{"role": "user", "content": "b"}]
     assert [item["id"] for item in items_of(messages)] == ["mine", "msg_1", "msg_2"]
 
 
-def test_without_a_maker_of_ids_only_the_clients_are_there() -> None:
+def test_without_an_id_factory_only_the_clients_ids_are_there() -> None:
     messages = [{"role": "user", "content": "a", "id": "mine"}] * 2 + [{"role": "user", "content": "b"}]
     listed = input_items(parse_create({"input": messages}))
     assert [item.get("id") for item in listed] == ["mine", None, None]
 
 
-def test_cache_breakpoints_are_hints_that_leave_no_trace() -> None:
+def test_cache_breakpoints_are_ignored_hints() -> None:
     part = {"type": "input_text", "text": "a", "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "30m"}}
     assert items_of([{"role": "user", "content": [part]}])[0]["content"] == [{"type": "input_text", "text": "a"}]
 
 
-def test_instructions_come_first_and_summaries_are_said_by_the_system() -> None:
+def test_instructions_come_first_and_summaries_are_system_messages() -> None:
     [developer, user] = items_of([{"role": "developer", "content": "Be brief."}, {"role": "user", "content": "Hi"}])
     first, *rest = shown_items([developer, user], "Speak French.")
     assert (first["role"], first["content"]) == ("system", [{"type": "input_text", "text": "Speak French."}])

@@ -1,4 +1,4 @@
-"""Items other than messages: what is accepted, how it is listed, what the model sees of it."""
+"""Items other than messages: which are accepted, how they are listed, and what the model sees."""
 
 from typing import Any, get_args
 
@@ -21,7 +21,7 @@ from responses_api.protocol import (
 from responses_api.protocol.items.hosted import HOSTED_TYPES
 from responses_api.protocol.items.input import LATER_TYPES, OWN_TYPES
 from responses_api.protocol.objects import Item
-from tests.protocol.references import open_responses_faults
+from tests.protocol.references import open_responses_errors
 
 ITEM: TypeAdapter[Any] = TypeAdapter(ResponseItem)
 OUR_ITEM: TypeAdapter[Any] = TypeAdapter(Item)
@@ -34,7 +34,7 @@ COMPACTION = {"type": "compaction", "encrypted_content": "blob"}
 PARTS = [{"type": "input_text", "text": "4"}]
 ACTION = {"type": "search", "query": "q", "queries": None}
 
-# As a client may send them, and what the list adds to that.
+# Items as a client may send them, and the fields that the list adds.
 ITEMS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     (FUNCTION_CALL, {"status": "completed"}),
     ({**FUNCTION_CALL, "namespace": "n", "async": True, "caller": {"type": "direct"}, "status": "incomplete"}, {}),
@@ -82,7 +82,7 @@ def listed(*items: dict[str, Any]) -> list[dict[str, Any]]:
     return input_items(parse_create({"input": list(items), "previous_response_id": "resp_1"}), new_id=new_id)
 
 
-def fault_of(item: dict[str, Any]) -> tuple[str | None, str | None]:
+def error_of(item: dict[str, Any]) -> tuple[str | None, str | None]:
     with pytest.raises(ApiError) as caught:
         parse_create({"input": [{"role": "user", "content": "a"}, item]})
     return caught.value.param, caught.value.code
@@ -90,7 +90,7 @@ def fault_of(item: dict[str, Any]) -> tuple[str | None, str | None]:
 
 @pytest.mark.parametrize(("sent", "added"), ITEMS, ids=[sent["type"] for sent, _ in ITEMS])
 def test_items_are_listed_as_they_were_sent(sent: dict[str, Any], added: dict[str, Any]) -> None:
-    """Nulls equal absence; the id is the client's or a new one; a replay of what was listed is the same again."""
+    """Nulls equal absence; the id is the client's or a new one; replaying listed items gives the same."""
     [item] = listed({**sent, "id": "mine"})
     assert item == {"id": "mine", **sent, **added}
     ITEM.validate_python(item)
@@ -102,14 +102,14 @@ def test_items_are_listed_as_they_were_sent(sent: dict[str, Any], added: dict[st
     assert fresh["id"].startswith(item_prefix(sent["type"]))
 
 
-def test_open_responses_takes_the_items_that_it_knows() -> None:
-    """Those of hosted and of custom tools are OpenAI's alone; docs/compatibility.md says so."""
+def test_items_known_to_open_responses_match_its_schema() -> None:
+    """Those of hosted and custom tools are OpenAI's only; docs/compatibility.md says so."""
     said = [{"role": role, "content": "a"} for role in ("user", "assistant", "system", "developer")]
     for item in listed(*said, {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}):
-        assert open_responses_faults("ItemField", item) == []
+        assert open_responses_errors("ItemField", item) == []
     known = {"function_call", "function_call_output", "reasoning", "compaction"}
     for item in listed(*(sent for sent, _ in ITEMS)):
-        assert (open_responses_faults("ItemField", item) == []) == (item["type"] in known)
+        assert (open_responses_errors("ItemField", item) == []) == (item["type"] in known)
 
 
 def test_every_item_type_of_the_sdk_is_known() -> None:
@@ -153,19 +153,19 @@ def test_every_item_type_of_the_sdk_is_known() -> None:
         ({"type": "function_cal"}, "input[1]", "invalid_value"),
     ],
 )  # fmt: skip
-def test_fault_in_an_item_is_one_error_with_its_path(item: dict[str, Any], param: str, code: str) -> None:
-    assert fault_of(item) == (param, code)
+def test_an_error_in_an_item_has_its_path(item: dict[str, Any], param: str, code: str) -> None:
+    assert error_of(item) == (param, code)
 
 
 @pytest.mark.parametrize("kind", ["input_image", "input_file", "input_audio"])
 def test_media_are_refused_in_one_sentence(kind: str) -> None:
-    """No model here has that sense: the message says so, whatever else the part has."""
+    """The message says that the model can't read them, whatever other fields the part has."""
     with pytest.raises(InvalidValue, match=f"'{kind}', but the model can't read"):
         parse_create({"input": [{"role": "user", "content": [{"type": kind}]}]})
 
 
-def test_a_compaction_trigger_is_the_last_item_and_none_of_the_history() -> None:
-    """Elsewhere it is refused by its place."""
+def test_a_compaction_trigger_is_the_last_item_and_not_in_the_history() -> None:
+    """At another place it is refused."""
     said, trigger = {"role": "user", "content": "a"}, {"type": "compaction_trigger"}
     request = parse_create({"input": [said, trigger]})
     assert request.asks_for_compaction
@@ -177,7 +177,7 @@ def test_a_compaction_trigger_is_the_last_item_and_none_of_the_history() -> None
 
 
 def test_references_keep_their_ids() -> None:
-    """With or without a type, and also when the id is used by another item of the request."""
+    """With or without a type, and even if another item of the request has the id."""
     items = listed({"role": "user", "content": "a", "id": "x"}, {"type": "item_reference", "id": "x"}, {"id": "y"})
     assert items[1:] == [{"type": "item_reference", "id": "x"}, {"type": "item_reference", "id": "y"}]
     assert references(items) == [(1, "x"), (2, "y")]
@@ -195,7 +195,7 @@ def test_outputs_and_calls_pair_in_any_order_over_history_and_input() -> None:
     check_tool_pairs([], [])
     check_tool_pairs([call, custom], [answer, output])
     check_tool_pairs([], [output, custom, answer, call])
-    check_tool_pairs([call, output], [call, output])  # another server's ids may come again in a later turn
+    check_tool_pairs([call, output], [call, output])  # ids of another server may repeat in a later turn
 
 
 def test_a_cut_call_needs_no_output() -> None:
@@ -236,7 +236,7 @@ LONG_ID = "rs_" + "x" * 1000
     ],
 )
 def test_an_id_that_is_too_long_is_replaced_by_one_of_ours(item: dict[str, Any]) -> None:
-    """Some providers make ids of a thousand characters, and agents replay them here."""
+    """Some providers make ids of a thousand characters, which agents replay here."""
     request = parse_create({"input": [{**item, "id": LONG_ID}, {**item, "id": "y" * 256}]})
     first, second = input_items(request)
     assert "id" not in first

@@ -1,4 +1,4 @@
-"""Small objects of the wire, and the requests that are answered with them."""
+"""Small wire objects, and the requests that they answer."""
 
 import pytest
 
@@ -34,14 +34,14 @@ def test_objects_are_as_openai_writes_them() -> None:
     assert begun == {"id": "cmp_1", "object": "response.compaction", "created_at": 1, "model": "m", "output": []}
 
 
-def test_a_conversation_may_be_made_of_nothing() -> None:
+def test_a_conversation_may_be_created_empty() -> None:
     made = parse_create_conversation({})
     assert (made.items, made.metadata) == ((), {})
     assert parse_update_conversation({"metadata": None}).metadata == {}
     assert parse_update_conversation({"metadata": {"a": "b"}}).metadata == {"a": "b"}
 
 
-def test_items_that_are_added_keep_the_ids_they_came_with() -> None:
+def test_added_items_keep_their_ids() -> None:
     items = parse_create_items({"items": [MESSAGE, {**MESSAGE, "id": "msg_1"}]}).items
     first, second = added_items(items)
     assert "id" not in first
@@ -86,7 +86,7 @@ def test_a_compaction_needs_something_to_compact() -> None:
     assert parse_compact({"model": "m", "input": "Hi", "stream": False}).stream is False
 
 
-def test_a_history_without_a_compaction_stays() -> None:
+def test_a_history_without_a_compaction_is_unchanged() -> None:
     items = [dict(MESSAGE), summary_item("So it was.")]
     expanded = expand(items, lambda _: pytest.fail("there is nothing to open"))
     assert expanded == items
@@ -99,6 +99,6 @@ def test_routes_of_items_take_an_include() -> None:
         parse_item_query([("limit", "1")])
 
 
-def test_a_name_that_is_no_string_is_no_json() -> None:
+def test_a_name_that_is_not_a_string_is_not_json() -> None:
     with pytest.raises(ApiError, match="names in JSON are strings"):
         check_wire_value({"a": {1: "b"}})

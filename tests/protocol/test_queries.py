@@ -55,12 +55,12 @@ def test_bad_arguments_of_a_list_are_named(query: str, param: str, code: str) ->
     assert (caught.value.status, caught.value.param, caught.value.code) == (400, param, code)
 
 
-def test_retrieve_takes_what_asks_for_nothing() -> None:
+def test_retrieve_accepts_parameters_without_an_effect() -> None:
     query = parse_retrieve_query(pairs("stream=false&include_obfuscation=true&include[]=web_search_call.results"))
     assert (query.stream, query.include) == (False, ("web_search_call.results",))
 
 
-def test_retrieve_takes_a_place_in_the_stream() -> None:
+def test_retrieve_accepts_a_position_in_the_stream() -> None:
     query = parse_retrieve_query(pairs("stream=true&starting_after=12"))
     assert (query.stream, query.starting_after) == (True, 12)
 
@@ -76,7 +76,7 @@ def test_retrieve_takes_a_place_in_the_stream() -> None:
         ("limit=3", "limit", "unknown_parameter"),
     ],
 )
-def test_retrieve_refuses_the_rest_by_name(query: str, param: str, code: str) -> None:
+def test_retrieve_refuses_other_parameters_by_name(query: str, param: str, code: str) -> None:
     with pytest.raises(ApiError) as caught:
         parse_retrieve_query(pairs(query))
     assert (caught.value.param, caught.value.code) == (param, code)

@@ -1,4 +1,4 @@
-"""The Response object is whole from the start, and echoes what is in force."""
+"""The Response object is complete from the start, and echoes the effective values."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from responses_api.protocol import (
     parse_create,
     usage,
 )
-from tests.protocol.references import open_responses_faults
+from tests.protocol.references import open_responses_errors
 
 USAGE = usage(input_tokens=12, output_tokens=5, cached_tokens=8, cache_write_tokens=4)
 
@@ -35,7 +35,7 @@ def test_every_field_of_openai_and_open_responses_is_there() -> None:
     plain = response()
     assert set(Response.model_fields) <= set(plain)
     Response.model_validate(plain, strict=True)
-    assert open_responses_faults("ResponseResource", plain) == []
+    assert open_responses_errors("ResponseResource", plain) == []
 
 
 def test_effective_values_are_echoed() -> None:
@@ -48,7 +48,7 @@ def test_effective_values_are_echoed() -> None:
     assert plain["service_tier"] == "default"
 
 
-def test_what_was_sent_is_echoed() -> None:
+def test_sent_values_are_echoed() -> None:
     sent: dict[str, Any] = {
         "instructions": "Be brief.",
         "previous_response_id": "resp_1",
@@ -81,7 +81,7 @@ def test_what_was_sent_is_echoed() -> None:
     assert full["text"]["verbosity"] == "low"
     assert "client_metadata" not in full
     Response.model_validate(full, strict=True)
-    assert open_responses_faults("ResponseResource", full) == []
+    assert open_responses_errors("ResponseResource", full) == []
 
 
 def test_usage_adds_up_and_has_its_details() -> None:

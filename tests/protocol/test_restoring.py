@@ -1,4 +1,4 @@
-"""An admitted request is read from its row: it is the same request, and rules are not applied to it again."""
+"""An admitted request is restored unchanged from its row, without applying the rules again."""
 
 import json
 from typing import Any
@@ -31,8 +31,8 @@ BODIES: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("body", BODIES)
-def test_what_was_checked_is_restored_as_it_was(body: dict[str, Any]) -> None:
-    """With the same types and tools, without nulls and without ids that are too long to be stored."""
+def test_a_checked_request_is_restored_unchanged(body: dict[str, Any]) -> None:
+    """With the same types and tools, without nulls and without ids that are too long to store."""
     checked, restored = parse_create(body), restore_create(json.dumps(body))
     assert restored == checked
     assert restored.declared_tools == checked.declared_tools
@@ -51,13 +51,13 @@ def test_what_was_checked_is_restored_as_it_was(body: dict[str, Any]) -> None:
     ],
 )
 def test_the_rules_on_a_whole_body_are_not_applied_again(body: dict[str, Any]) -> None:
-    """A row that was admitted before a rule existed is answered, or can be ended."""
+    """A row that was admitted before a rule existed can still be answered or ended."""
     with pytest.raises(ApiError):
         parse_create(body)
     assert restore_create(json.dumps(body)).model_fields_set == body.keys()
 
 
-def test_a_compaction_is_restored_likewise() -> None:
+def test_a_compaction_is_restored_too() -> None:
     body = {"model": "m", "input": [USER], "keep_tokens": None, "service_tier": "auto"}
     assert restore_compact(json.dumps(body)) == parse_compact(body)
     assert restore_compact('{"model": "m"}').input == ()

@@ -1,4 +1,4 @@
-"""Our extensions: what a request may say of sampling, and how it reaches the engine."""
+"""Our sampling extensions: what a request may contain, and what reaches the engine."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from responses_api.errors import ApiError, InvalidValue
 from responses_api.protocol import parse_create
 from responses_api.worker.generation.read_sampling import read_sampling
 
-FAULTS: list[tuple[dict[str, Any], str]] = [
+ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"stop": ""}, "stop"),
     ({"stop": 5}, "stop"),
     ({"stop": {}}, "stop"),
@@ -60,8 +60,8 @@ FAULTS: list[tuple[dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("extensions", "param"), FAULTS, ids=lambda value: str(value)[:60])
-def test_a_fault_names_its_place(extensions: dict[str, Any], param: str) -> None:
+@pytest.mark.parametrize(("extensions", "param"), ERRORS, ids=lambda value: str(value)[:60])
+def test_an_error_names_its_place(extensions: dict[str, Any], param: str) -> None:
     with pytest.raises(ApiError) as caught:
         parse_create({"input": "hi", **extensions})
     assert (caught.value.param, caught.value.code, caught.value.status) == (param, "invalid_value", 400)
@@ -93,8 +93,8 @@ def test_everything_reaches_the_engine() -> None:
     )
 
 
-def test_what_asks_for_nothing_changes_nothing() -> None:
-    """Absent, null and neutral values are the same to the engine."""
+def test_neutral_values_have_no_effect() -> None:
+    """Absent, null and neutral values reach the engine as the same."""
     neutral = {"stop": [], "top_k": 0, "min_p": 0, "presence_penalty": 0, "repetition_penalty": 1, "logit_bias": {}}
     for body in ({}, dict.fromkeys(ALL), neutral):
         request = parse_create({"input": "hi", **body})
@@ -106,7 +106,7 @@ def test_one_stop_string_may_come_without_an_array() -> None:
     assert parse_create({"input": "hi", "stop": "\n"}).stop_strings == ("\n",)
 
 
-def test_a_bias_on_a_token_that_the_model_lacks_names_it() -> None:
+def test_a_bias_on_an_unknown_token_names_it() -> None:
     request = parse_create({"input": "hi", "logit_bias": {"9": 1, "10": 1, "11": 1}})
     with pytest.raises(InvalidValue, match="from 0 to 9") as caught:
         read_sampling(request, temperature=1.0, top_p=1.0, vocab_size=10)

@@ -1,4 +1,4 @@
-"""Tools and the choice of one: what is accepted, how it is echoed, what the model may call, and the one fault."""
+"""Tools and tool choice: what is accepted, echoed and callable, and the single error otherwise."""
 
 from typing import Any, get_args, get_type_hints
 
@@ -14,8 +14,8 @@ from responses_api.errors import ApiError
 from responses_api.protocol import CreateResponse, parse_create
 from responses_api.protocol.tools.choice import HOSTED_CHOICES
 from responses_api.protocol.tools.declared import HOSTED_TYPES, TYPES
-from tests.protocol.references import open_responses_faults
-from tests.protocol.test_create import fault_of
+from tests.protocol.references import open_responses_errors
+from tests.protocol.test_create import error_of
 from tests.protocol.test_create_properties import JSON, TEXT, answer
 from tests.protocol.test_response import response
 
@@ -67,7 +67,7 @@ def test_the_model_gets_functions_and_custom_tools_out_of_their_namespaces() -> 
     assert (note.custom, note.format) == (True, None)
 
 
-def test_a_schema_is_shown_whole_and_held_to_as_far_as_it_can_be() -> None:
+def test_a_schema_is_shown_whole_and_enforced_as_far_as_possible() -> None:
     loose = {"type": "object", "properties": {"x": {"not": {"type": "string"}}}}
     untyped = {"properties": {"x": {"oneOf": [{"const": 1}, {"const": 2}]}}}
     first, second = request(
@@ -135,7 +135,7 @@ def test_effective_values_are_echoed() -> None:
         SEARCH,
     ]
     Response.model_validate(full)
-    assert open_responses_faults("ResponseResource", response(tools=[WEATHER], tool_choice="required")) == []
+    assert open_responses_errors("ResponseResource", response(tools=[WEATHER], tool_choice="required")) == []
 
 
 @pytest.mark.parametrize("kind", HOSTED_TYPES)
@@ -146,7 +146,7 @@ def test_hosted_tools_are_echoed_as_sent_and_never_callable(kind: str) -> None:
     assert [one.wire() for one in made.tools] == [tool]
 
 
-FAULTS: list[tuple[dict[str, Any], str, str]] = [
+ERRORS: list[tuple[dict[str, Any], str, str]] = [
     ({"tools": {}}, "tools", "invalid_value"),
     ({"tools": ["f"]}, "tools[0]", "invalid_value"),
     ({"tools": [None]}, "tools[0]", "invalid_value"),
@@ -199,9 +199,9 @@ FAULTS: list[tuple[dict[str, Any], str, str]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "param", "code"), FAULTS, ids=lambda value: str(value)[:60])
-def test_a_fault_names_the_innermost_place(body: dict[str, Any], param: str, code: str) -> None:
-    error = fault_of({"input": "hi", **body})
+@pytest.mark.parametrize(("body", "param", "code"), ERRORS, ids=lambda value: str(value)[:60])
+def test_an_error_names_the_innermost_place(body: dict[str, Any], param: str, code: str) -> None:
+    error = error_of({"input": "hi", **body})
     assert (error.param, error.code) == (param, code)
     assert f"`{param}`" in error.message
     assert len(error.message) < 600
@@ -218,17 +218,17 @@ def test_a_fault_names_the_innermost_place(body: dict[str, Any], param: str, cod
         ({"tool_choice": named("function", "find", "shp"), "tools": [SHOP]}, "shop"),
     ],
 )
-def test_the_closest_name_is_told(body: dict[str, Any], meant: str) -> None:
-    assert f"did you mean '{meant}'?" in fault_of({"input": "hi", **body}).message
+def test_the_closest_name_is_suggested(body: dict[str, Any], meant: str) -> None:
+    assert f"did you mean '{meant}'?" in error_of({"input": "hi", **body}).message
 
 
-def test_as_many_tools_as_may_be() -> None:
+def test_the_largest_number_of_tools() -> None:
     many = [{"type": "function", "name": f"f{number}"} for number in range(128)]
     assert len(request(many).callable_tools) == 128
     assert len(request([{**CRM, "tools": many}]).callable_tools) == 128
 
 
-def test_stop_strings_go_with_tools_that_can_not_be_called() -> None:
+def test_stop_strings_are_allowed_with_tools_that_cannot_be_called() -> None:
     assert request([SEARCH], stop="x").stop_strings == ("x",)
     assert request([WEATHER], stop="x", tool_choice="none").stop_strings == ("x",)
     assert request([WEATHER], stop="x", tool_choice=allowed("auto")).stop_strings == ("x",)
@@ -271,7 +271,7 @@ def test_any_json_as_tools_and_choice_is_a_request_or_one_error(tools: Any, choi
     orjson.dumps(response(tools=tools, tool_choice=choice))
 
 
-def test_the_model_is_told_what_a_namespace_is_for() -> None:
+def test_the_model_sees_the_description_of_a_namespace() -> None:
     member = {"type": "function", "name": "find", "description": "Finds one."}
     tools = [{"type": "namespace", "name": "crm", "description": "Customers.", "tools": [member]}]
     (tool,) = parse_create({"input": "hi", "tools": tools}).callable_tools

@@ -10,7 +10,7 @@ from openai.types.responses import ResponseStreamEvent
 from pydantic import BaseModel, TypeAdapter
 
 from responses_api.protocol.objects import StreamEvent
-from tests.protocol.references import open_responses_faults
+from tests.protocol.references import open_responses_errors
 
 Events = list[Any]
 """Events as JSON values: a test looks at the fields of any."""
@@ -176,7 +176,7 @@ def check_open_responses(events: Events) -> None:
                 continue
             [typed["item"]] = items
         name = kind.replace("response.", "response_").replace(".", "_").title().replace("_", "")
-        assert open_responses_faults(name + "StreamingEvent", typed) == []
+        assert open_responses_errors(name + "StreamingEvent", typed) == []
 
 
 def open_responses_object(response: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from responses_api.protocol import initial_response, parse_create, usage
 from responses_api.protocol.objects import Response
 from responses_api.streaming import Outcome, ResponseBuilder
-from tests.protocol.references import open_responses_faults
+from tests.protocol.references import open_responses_errors
 from tests.streaming.steps import STEPS, Steps, Text, expected_output, stored_item, take
 from tests.streaming.streams import (
     Events,
@@ -82,7 +82,7 @@ def test_every_stream_is_whole(
     else:
         assert events[-1]["response"] == stored
     assert folded == stored
-    assert open_responses_faults("ResponseResource", open_responses_object(stored)) == []
+    assert open_responses_errors("ResponseResource", open_responses_object(stored)) == []
     assert stored["status"] == outcome
     output = stored["output"] if compaction is False else stored["output"][1:]
     assert [stored_item(item) for item in output] == expected_output(steps, outcome)

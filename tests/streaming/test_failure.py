@@ -53,8 +53,8 @@ def test_a_stream_too_large_to_be_buffered_ends_without_output() -> None:
     parse(events)
     assert [event["type"] for event in events[-2:]] == ["error", "response.failed"]
     assert [event["sequence_number"] for event in events] == [0, 1, 2, 3]
-    fault = {"code": "server_error", "message": "Too large."}
-    assert events[-1]["response"] == {**known, "status": "failed", "error": fault}
+    error = {"code": "server_error", "message": "Too large."}
+    assert events[-1]["response"] == {**known, "status": "failed", "error": error}
     assert known["status"] == "in_progress"
 
 

@@ -1,4 +1,4 @@
-"""A JSON text that is read in steps has the value that it has as a whole, wherever a step ends."""
+"""A JSON text read in steps has the same value as read at once, wherever the steps end."""
 
 import json
 from typing import Any
@@ -36,7 +36,7 @@ def in_steps(text: bytes, run: int = 1, piece: int = 16, *, max_values: int = MA
 
 
 def same(one: Any, other: Any) -> bool:
-    """Equal, with the same order of names, and neither 1 for 1.0 nor for true."""
+    """Whether the values are equal, with the same order of names, and 1, 1.0 and true distinct."""
     return repr(one) == repr(other)
 
 
@@ -115,12 +115,12 @@ def test_text_that_is_not_unicode_is_refused(text: bytes) -> None:
         in_steps(text)
 
 
-def test_a_byte_order_mark_is_passed_over() -> None:
+def test_a_byte_order_mark_is_ignored() -> None:
     limits = ReadingLimits(max_values=MANY)
     assert read_json(b'\xef\xbb\xbf{"a": 1}', limits=limits) == {"a": 1}
 
 
-def test_values_are_counted_before_they_are_made() -> None:
+def test_values_are_counted_before_they_are_parsed() -> None:
     assert in_steps(b"[[1,2],{}]", max_values=6) == [[1, 2], {}]
     with pytest.raises(RequestTooLarge, match="more than the 5 JSON values"):
         in_steps(b"[[1,2],{}]", max_values=5)
@@ -179,6 +179,6 @@ def test_a_text_that_is_not_json_is_refused_in_one_step_and_in_many(text: bytes,
 
 
 @pytest.mark.parametrize("size", [0, DIRECT_STORED_BYTES])
-def test_what_is_stored_is_read_at_any_size(size: int) -> None:
+def test_stored_values_are_read_at_any_size(size: int) -> None:
     value = {"a": "é" * size, "b": [1, {"c": None}]}
     assert read_stored(json.dumps(value)) == value

@@ -1,4 +1,4 @@
-"""A JSON text that is written in steps is the one that is written at once."""
+"""A JSON text written in steps equals the text written at once."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def test_unusual_values(value: Any) -> None:
     assert write_json(value, step=50) == orjson.dumps(value)
 
 
-def test_what_can_not_be_written_is_refused_alike() -> None:
+def test_unwritable_values_are_refused_in_the_same_way() -> None:
     for step in (1, 10_000):
         with pytest.raises(TypeError):
             write_json(["a" * 100, object()], step=step)

@@ -1,4 +1,4 @@
-"""What of tools is refused with a look at the server's settings, and at what can be enforced."""
+"""Refusals of tools by the server's settings and by what the decoder can enforce."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ STRICT: dict[str, Any] = {
 }
 
 
-def look(*tools: Any) -> None:
+def check(*tools: Any) -> None:
     check_schemas(parse_create({"input": "hi", "tools": list(tools)}))
 
 
@@ -39,9 +39,9 @@ def custom(syntax: str, definition: str) -> dict[str, Any]:
     }
 
 
-def fault(*tools: Any) -> str:
+def refused_path(*tools: Any) -> str:
     with pytest.raises(InvalidValue) as caught:
-        look(*tools)
+        check(*tools)
     assert f"`{caught.value.param}` " in caught.value.message
     return str(caught.value.param)
 
@@ -62,29 +62,29 @@ def within(inner: Any) -> dict[str, Any]:
     ids=str,
 )
 def test_a_strict_schema_is_enforceable_and_follows_the_rules(parameters: dict[str, Any], path: str) -> None:
-    look(function(STRICT, strict=True))
-    assert fault(function(parameters, strict=True)) == f"tools[0].parameters.{path}"
-    look(function(parameters), function(parameters, strict=False, name="g"))
+    check(function(STRICT, strict=True))
+    assert refused_path(function(parameters, strict=True)) == f"tools[0].parameters.{path}"
+    check(function(parameters), function(parameters, strict=False, name="g"))
 
 
 @pytest.mark.parametrize(
     ("inner", "path"),
     [(5, ""), ({"type": "sting"}, ".type"), ({"anyOf": [{"properties": []}]}, ".anyOf[0].properties")],
 )
-def test_what_is_no_schema_is_refused_of_any_function(inner: Any, path: str) -> None:
+def test_an_invalid_schema_is_refused_in_any_function(inner: Any, path: str) -> None:
     inside = {"type": "namespace", "name": "n", "tools": [function(within(inner))]}
-    assert fault(function(within(inner))) == f"tools[0].parameters.properties.city{path}"
-    assert fault(function(STRICT), inside) == f"tools[1].tools[0].parameters.properties.city{path}"
+    assert refused_path(function(within(inner))) == f"tools[0].parameters.properties.city{path}"
+    assert refused_path(function(STRICT), inside) == f"tools[1].tools[0].parameters.properties.city{path}"
 
 
-def test_limits_hold_for_any_function(settings: Any) -> None:
-    deep = fault(function(within(nested(30))))
+def test_limits_apply_to_any_function(settings: Any) -> None:
+    deep = refused_path(function(within(nested(30))))
     assert deep.startswith("tools[0].parameters.properties.city.items.items")
     settings.RESPONSES_SCHEMA_MAX_NODES = 2
-    assert fault(function(within({"anyOf": [{}]}))) == "tools[0].parameters"
+    assert refused_path(function(within({"anyOf": [{}]}))) == "tools[0].parameters"
     settings.RESPONSES_SCHEMA_MAX_BYTES = 20
-    assert fault(function(STRICT)) == "tools[0].parameters"
-    assert fault(custom("lark", "start: /[a-z]{1,1000}/")) == "tools[0].format.definition"
+    assert refused_path(function(STRICT)) == "tools[0].parameters"
+    assert refused_path(custom("lark", "start: /[a-z]{1,1000}/")) == "tools[0].format.definition"
 
 
 @pytest.mark.parametrize(
@@ -97,40 +97,40 @@ def test_limits_hold_for_any_function(settings: Any) -> None:
         ("regex", "(?=a)b"),
     ],
 )
-def test_a_grammar_that_can_not_be_enforced_is_refused_with_the_reason(syntax: str, definition: str) -> None:
-    assert fault(function(STRICT), custom(syntax, definition)) == "tools[1].format.definition"
+def test_a_grammar_that_cannot_be_enforced_is_refused_with_the_reason(syntax: str, definition: str) -> None:
+    assert refused_path(function(STRICT), custom(syntax, definition)) == "tools[1].format.definition"
 
 
 @pytest.mark.parametrize(
     ("syntax", "definition"), [("lark", CODEX_PATCH), ("regex", "[0-9]{4}-[0-9]{2}"), ("regex", "")]
 )
-def test_a_grammar_that_can_be_enforced_is_let_through(syntax: str, definition: str) -> None:
-    look(custom(syntax, definition), {"type": "custom", "name": "plain"})
+def test_a_grammar_that_can_be_enforced_is_accepted(syntax: str, definition: str) -> None:
+    check(custom(syntax, definition), {"type": "custom", "name": "plain"})
 
 
 def test_a_grammar_whose_rules_are_too_deep_for_the_decoder_is_refused() -> None:
-    """It would end the process: the decoder's stack has no room for them."""
+    """It would crash the process: the decoder's stack would overflow."""
     rules = "\n".join(f'r{number}: (("b" (r{number + 1} | "x")?)* "c")+' for number in range(1100))
-    assert fault(custom("lark", f'start: r0\n{rules}\nr1100: "a"')) == "tools[0].format.definition"
+    assert refused_path(custom("lark", f'start: r0\n{rules}\nr1100: "a"')) == "tools[0].format.definition"
     flat = "\n".join(f'r{number}: "a" // (((( : :' for number in range(400))
-    look(custom("lark", f"start: r0\n{flat}"))
+    check(custom("lark", f"start: r0\n{flat}"))
 
 
 def test_all_tools_together_have_a_limit(monkeypatch: Any) -> None:
     wide = {"type": "object", "properties": {f"p{number}": {"type": "null"} for number in range(400)}}
     tools = [{**function(wide), "name": f"f{number}"} for number in range(21)]
-    look(*tools[:20])
-    assert fault(*tools) == "tools"
+    check(*tools[:20])
+    assert refused_path(*tools) == "tools"
     monkeypatch.setattr("responses_api.services.admission.check_schemas.MOST_BYTES", 20)
-    assert fault(function(STRICT)) == "tools"
+    assert refused_path(function(STRICT)) == "tools"
 
 
-def test_hosted_tools_are_refused_where_the_server_is_set_so(settings: Any) -> None:
+def test_hosted_tools_are_refused_by_the_setting(settings: Any) -> None:
     tools = [function(STRICT), {"type": "web_search"}]
-    look(*tools)
+    check(*tools)
     settings.RESPONSES_HOSTED_TOOLS = "reject"
     with pytest.raises(UnsupportedParameter) as caught:
-        look(*tools)
+        check(*tools)
     assert caught.value.param == "tools[1]"
 
 
@@ -153,7 +153,7 @@ def answer(tool: dict[str, Any]) -> CreateResponse | InvalidRequest:
 
 @SLOW
 @given(st.sampled_from(["lark", "regex"]), LARK)
-def test_any_grammar_is_let_through_or_refused(syntax: str, definition: str) -> None:
+def test_any_grammar_is_accepted_or_refused(syntax: str, definition: str) -> None:
     result = answer(custom(syntax, definition))
     assert isinstance(result, CreateResponse) or result.param == "tools[0].format.definition"
 
@@ -163,8 +163,8 @@ def test_any_grammar_is_let_through_or_refused(syntax: str, definition: str) -> 
     st.dictionaries(st.sampled_from(["properties", "items", "anyOf", "$ref", "required", "not", "pattern"]), JSON),
     st.booleans(),
 )
-def test_any_parameters_are_let_through_or_refused(parameters: dict[str, Any], strict: bool) -> None:
-    """And what was let through has an answer to whether it is enforced; what is strict always is."""
+def test_any_parameters_are_accepted_or_refused(parameters: dict[str, Any], strict: bool) -> None:
+    """Accepted ones are enforced or not; strict ones always are."""
     result = answer(function(parameters, strict=strict))
     if isinstance(result, InvalidRequest):
         assert str(result.param).startswith("tools[0].parameters")
@@ -194,8 +194,8 @@ OPEN_END = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["
     ],
     ids=str,
 )
-def test_of_a_schema_that_need_not_be_enforced_only_what_can_t_be_is_dropped(inner: Any, part: Any) -> None:
-    """The other properties stay, and so does the whole around it."""
+def test_only_unenforceable_parts_of_a_schema_that_is_not_strict_are_dropped(inner: Any, part: Any) -> None:
+    """The other properties stay, and so does the surrounding schema."""
     result = enforceable_part(within(inner))
     assert result == {**STRICT, "properties": {"city": part}}
     assert enforceable_part(within(inner)) is result

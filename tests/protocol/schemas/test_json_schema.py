@@ -1,4 +1,4 @@
-"""What is refused of a schema at creation, by the innermost place, and what of an answer at its end."""
+"""Refusals of schemas at creation, by the innermost place, and of answers at their end."""
 
 import json
 import time
@@ -33,8 +33,8 @@ def nested(levels: int) -> dict[str, Any]:
     return schema
 
 
-def fault(schema: dict[str, Any], *, strict: bool = False) -> str:
-    """The path inside the schema that is refused; "ok" when nothing is."""
+def refused_path(schema: dict[str, Any], *, strict: bool = False) -> str:
+    """The path inside the schema that is refused; "ok" if nothing is."""
     try:
         check_schema(schema, path=("schema",), limits=LIMITS, strict=strict)
     except InvalidValue as refused:
@@ -92,8 +92,8 @@ def fault(schema: dict[str, Any], *, strict: bool = False) -> str:
     ],
     ids=str,
 )
-def test_a_fault_is_named_where_it_is(inner: Any, path: str) -> None:
-    place = fault(within(inner))
+def test_an_error_names_its_place(inner: Any, path: str) -> None:
+    place = refused_path(within(inner))
     assert place == f"properties.x.{path}".rstrip(".")
 
 
@@ -123,8 +123,8 @@ def test_a_fault_is_named_where_it_is(inner: Any, path: str) -> None:
     ],
     ids=str,
 )
-def test_a_schema_that_only_an_endless_value_satisfies_is_refused(schema: dict[str, Any]) -> None:
-    assert fault(schema) in ("", "$defs.a", "$defs.n")
+def test_a_schema_without_a_finite_value_is_refused(schema: dict[str, Any]) -> None:
+    assert refused_path(schema) in ("", "$defs.a", "$defs.n")
 
 
 @pytest.mark.parametrize(
@@ -143,23 +143,23 @@ def test_a_schema_that_only_an_endless_value_satisfies_is_refused(schema: dict[s
     ],
     ids=str,
 )
-def test_strict_schemas_have_rules_of_their_own(schema: dict[str, Any], path: str) -> None:
-    assert fault(schema, strict=True) == path
-    assert fault(schema) == "ok"
+def test_strict_schemas_have_additional_rules(schema: dict[str, Any], path: str) -> None:
+    assert refused_path(schema, strict=True) == path
+    assert refused_path(schema) == "ok"
 
 
 def test_limits() -> None:
-    assert fault(nested(24)) == "ok"
-    assert fault(nested(25)) == ".".join(["items"] * 24)
+    assert refused_path(nested(24)) == "ok"
+    assert refused_path(nested(25)) == ".".join(["items"] * 24)
     wide = {f"p{number}": {"type": "null"} for number in range(511)}
-    assert fault({"type": "object", "properties": wide}) == "ok"
-    assert fault({"type": "object", "properties": {**wide, "more": {}}}) == ""
-    assert fault({"type": "object", "description": "x" * 65_536}) == ""
+    assert refused_path({"type": "object", "properties": wide}) == "ok"
+    assert refused_path({"type": "object", "properties": {**wide, "more": {}}}) == ""
+    assert refused_path({"type": "object", "description": "x" * 65_536}) == ""
 
 
 @given(schemas(strict=True))
-def test_what_the_sdk_sends_is_let_through(schema: dict[str, Any]) -> None:
-    assert fault(schema, strict=True) == "ok"
+def test_schemas_of_the_sdk_are_accepted(schema: dict[str, Any]) -> None:
+    assert refused_path(schema, strict=True) == "ok"
 
 
 JSON = st.recursive(
@@ -179,21 +179,21 @@ JSON = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from(["type", "properties", "items", "anyOf", "allOf", "$ref", "$defs"]), JSON))
-def test_any_json_is_judged_without_a_fault_of_ours(schema: dict[str, Any]) -> None:
-    """And nothing gets through that the draft's own schema doesn't allow."""
-    if fault(schema) == "ok":
+def test_any_json_is_accepted_or_refused(schema: dict[str, Any]) -> None:
+    """Nothing is accepted that the draft's own schema doesn't allow."""
+    if refused_path(schema) == "ok":
         jsonschema.Draft202012Validator.check_schema(schema)
 
 
-def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
+def test_choices_that_cannot_overlap_are_enforced_as_one_of_them() -> None:
     schema = within({"oneOf": [{"const": "a", "title": "A"}, {"enum": ["b", None]}]})
-    assert fault(schema) == "ok"
+    assert refused_path(schema) == "ok"
     assert enforceable(schema)["properties"]["x"] == {"anyOf": [{"const": "a"}, {"enum": ["b", None]}]}
-    assert fault(within({"oneOf": [{"const": "a"}, {"enum": ["a", 1]}]})) == "properties.x.oneOf"
+    assert refused_path(within({"oneOf": [{"const": "a"}, {"enum": ["a", 1]}]})) == "properties.x.oneOf"
 
 
 @pytest.mark.parametrize(
-    ("text", "schema", "flaw"),
+    ("text", "schema", "error"),
     [
         ('{"x": 0.07}', within({"multipleOf": 0.01}), ""),
         (f'{{"x": {12 * 10**40}}}', within({"multipleOf": 12}), ""),
@@ -210,12 +210,12 @@ def test_choices_that_can_t_overlap_are_enforced_as_one_of_them() -> None:
     ],
     ids=lambda value: str(value)[:40],
 )
-def test_answers_are_looked_at_once_more(text: str, schema: dict[str, Any], flaw: str) -> None:
-    assert answer_error(text, schema, limits=ANSWER) == flaw
+def test_answers_are_validated(text: str, schema: dict[str, Any], error: str) -> None:
+    assert answer_error(text, schema, limits=ANSWER) == error
 
 
-def test_the_last_look_has_an_end() -> None:
-    """Choices that double at every level take for ever to reject."""
+def test_validation_has_a_time_limit() -> None:
+    """Choices that double at every level take forever to reject."""
     levels = {f"l{n}": {"anyOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(22)}
     slow = {"$ref": "#/$defs/l0", "$defs": {**levels, "l22": {"type": "integer"}}}
     limits = ValidationLimits(max_nodes=10, max_depth=10, seconds=0.05)
@@ -224,8 +224,8 @@ def test_the_last_look_has_an_end() -> None:
     assert time.monotonic() - began < 30
 
 
-def test_what_a_schema_says_nothing_of_is_not_made_up() -> None:
-    """Objects end with the properties they name, at any depth; one that takes others, or joins parts, stays open."""
+def test_objects_have_no_undeclared_properties() -> None:
+    """Objects are closed at any depth, unless they allow additional properties or combine schemas."""
     inner = {"type": "object", "properties": {"a": {"type": "null"}}}
     schema = {"type": "object", "properties": {"list": {"type": "array", "items": inner}, "map": {"type": "object"}}}
     taken = enforceable(schema)
@@ -255,7 +255,7 @@ def test_what_a_schema_says_nothing_of_is_not_made_up() -> None:
     ],
 )
 def test_a_class_that_leaves_out_a_quote_or_a_backslash_leaves_it_out(pattern: str, good: str, bad: str) -> None:
-    """Also in the way in which JSON writes it."""
+    """Even in its JSON escapes."""
     schema = enforceable({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}})
     constraint = Constraint(kind="json_schema", text=json.dumps(schema))
     for value, allowed in ((good, True), (bad, False)):
@@ -264,8 +264,8 @@ def test_a_class_that_leaves_out_a_quote_or_a_backslash_leaves_it_out(pattern: s
         assert (matcher.advance_while_allowed(text) == len(text)) is allowed
 
 
-def test_nothing_reaches_the_decoder_but_what_it_enforces() -> None:
-    """No annotation, and no option of the decoder's own; references have one form."""
+def test_only_enforced_keywords_reach_the_decoder() -> None:
+    """No annotations and no options of the decoder; references have one form."""
     options = {"whitespace_pattern": "\\s*", "lenient": True}
     schema = {
         "x-guidance": options,
@@ -283,9 +283,9 @@ def test_nothing_reaches_the_decoder_but_what_it_enforces() -> None:
 
 def test_an_anchor_is_a_reference_like_others() -> None:
     schema = {"$ref": "#here", "$defs": {"a/b": {"$anchor": "here", "type": "null"}}}
-    assert fault(schema) == "ok"
+    assert refused_path(schema) == "ok"
     assert enforceable(schema)["$ref"] == "#/$defs/a~1b"
-    assert fault({"$ref": "#here", "$defs": {"a": {"$anchor": "here", "$ref": "#/$defs/a"}}}) == "$defs.a"
+    assert refused_path({"$ref": "#here", "$defs": {"a": {"$anchor": "here", "$ref": "#/$defs/a"}}}) == "$defs.a"
 
 
 def test_a_reason_cites_the_schema_that_was_sent() -> None:
@@ -296,8 +296,8 @@ def test_a_reason_cites_the_schema_that_was_sent() -> None:
 
 
 def test_a_minimum_that_the_decoder_cannot_hold_is_refused() -> None:
-    assert fault(within({"type": "string", "minLength": 10_000})) == "ok"
-    assert fault(within({"type": "string", "minLength": 10_001})) == "properties.x.minLength"
+    assert refused_path(within({"type": "string", "minLength": 10_000})) == "ok"
+    assert refused_path(within({"type": "string", "minLength": 10_001})) == "properties.x.minLength"
 
 
 def test_schemas_that_are_booleans_stay() -> None:
@@ -312,7 +312,7 @@ def test_a_schema_with_all_of_is_not_closed() -> None:
 
 
 def test_a_schema_without_its_patterns_allows_more() -> None:
-    """Which properties are additional depends on the patterns, so that goes with them."""
+    """Which properties are additional depends on the patterns, so `additionalProperties` is dropped too."""
     schema = {"type": "object", "patternProperties": {"^a": {"pattern": "b"}}, "additionalProperties": False}
     assert without_patterns(schema) == {"type": "object"}
     assert without_patterns({"type": "string", "pattern": "b"}) == {"type": "string"}
@@ -325,22 +325,22 @@ def test_choices_with_composite_constants_may_overlap() -> None:
 
 
 def test_a_number_within_a_constant_is_exact_too() -> None:
-    assert fault(within({"const": {"a": [1, 2]}})) == "ok"
-    assert fault(within({"const": {"a": [1, 1 << 60]}})) == "properties.x.const"
+    assert refused_path(within({"const": {"a": [1, 2]}})) == "ok"
+    assert refused_path(within({"const": {"a": [1, 1 << 60]}})) == "properties.x.const"
 
 
-def test_a_reference_that_is_no_pointer_leads_nowhere() -> None:
+def test_an_invalid_reference_is_refused() -> None:
     for reference in ("https://example.com/schema", "other.json#/a", "#nowhere"):
-        assert fault({"$ref": reference}) == "$ref"
+        assert refused_path({"$ref": reference}) == "$ref"
     assert enforceable({"$ref": "other.json#/a"})["$ref"] == "other.json#/a"
 
 
-def test_only_numbers_are_multiples() -> None:
+def test_multiple_of_applies_to_numbers_only() -> None:
     assert answer_error('"x"', {"multipleOf": 2}, limits=ANSWER) == ""
     assert answer_error("3", {"multipleOf": 2}, limits=ANSWER) == "it violates `multipleOf`"
 
 
-def test_what_must_be_longer_than_it_may_be_has_no_value() -> None:
+def test_a_minimum_above_the_maximum_has_no_value() -> None:
     assert not finite.is_finite({"type": "array", "minItems": 2, "maxItems": 1})
     assert finite.is_finite({"type": "array", "minItems": 1, "maxItems": 1})
     assert not finite.is_finite({"type": "object", "required": ["a", "b"], "maxProperties": 1})
@@ -351,10 +351,10 @@ def test_what_must_be_longer_than_it_may_be_has_no_value() -> None:
     ("module", "bound", "value"),
     [(check, "_DROPPING_SECONDS", -1.0), (check, "_MOST_DROPPED", 0), (check, "_FEW_TRIALS", 1)],
 )
-def test_what_takes_too_long_to_find_is_not_enforced_at_all(
+def test_a_keyword_that_takes_too_long_to_find_is_not_enforced(
     module: Any, bound: str, value: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without the bound the keyword at fault is dropped, and the rest enforced."""
+    """Without the bound only the offending keyword is dropped, and the rest enforced."""
     schema = {
         "type": "object",
         "properties": {"a": {"type": "null"}, "x": {"oneOf": [{"minimum": 0}, {"minimum": 1}]}},
@@ -365,7 +365,7 @@ def test_what_takes_too_long_to_find_is_not_enforced_at_all(
     assert enforceable_part(schema) is None
 
 
-def test_a_schema_that_takes_too_long_to_judge_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_schema_that_takes_too_long_to_check_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
     endless = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a"]}
     assert not finite.is_finite(endless)
     monkeypatch.setattr(finite, "_MOST_VISITS", -1)

@@ -1,4 +1,4 @@
-"""A validator and the JSON Schema of what it allows stand on the type together."""
+"""Validators with the JSON Schema of what they allow, together on a type."""
 
 from typing import Annotated, Any, Never
 
@@ -26,7 +26,7 @@ def test_keywords_are_added_to_the_types_own() -> None:
     ],
 )
 def test_too_many_entries_are_one_error(bounded: Any, keyword: str, value: object) -> None:
-    """Counted before any is looked at."""
+    """Counted before any is validated."""
     adapter = TypeAdapter(bounded)
     assert adapter.json_schema()[keyword] == 2
     with pytest.raises(ValidationError) as caught:
@@ -34,7 +34,7 @@ def test_too_many_entries_are_one_error(bounded: Any, keyword: str, value: objec
     assert [error["msg"] for error in caught.value.errors()] == ["must have at most 2 entries, but it has 3"]
 
 
-def test_nothing_is_allowed_where_all_is_refused() -> None:
+def test_a_type_that_refuses_everything_allows_nothing() -> None:
     adapter: TypeAdapter[Any] = TypeAdapter(Annotated[Any, Refused(refuse)])
     assert adapter.json_schema() == {"not": {}}
     with pytest.raises(ValidationError) as caught:

@@ -1,4 +1,4 @@
-"""What is said of any schema holds: whether it has a finite value, and that numbers are enforced to the last digit."""
+"""Properties of any schema: whether it has a finite value, and that numbers are enforced exactly."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ NAMES = ("a", "b")
 
 
 def values(depth: int) -> Iterator[Any]:
-    """JSON values of at most so many levels, small in all other ways."""
+    """Small JSON values of at most ``depth`` levels."""
     yield from (None, 1, "a", [], {})
     if depth:
         inner = [None, 1, [], {}] if depth == 1 else list(values(depth - 1))[:12]
@@ -90,7 +90,7 @@ def test_a_small_schema_with_a_finite_value_has_a_small_one(schema: dict[str, An
 @QUICK
 @given(nodes(SCHEMAS), SCHEMAS)
 def test_a_schema_that_is_not_endless_can_be_followed(schema: dict[str, Any], other: Any) -> None:
-    """And one whose parts all refer to it for the same value can not."""
+    """One whose parts all refer to it for the same value cannot."""
     whole = {**schema, "$defs": {"d": other}}
     if endless_place(whole) is None:
         validator = jsonschema.Draft202012Validator(whole, registry=referencing.Registry())

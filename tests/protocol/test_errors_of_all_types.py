@@ -1,4 +1,4 @@
-"""Every type of the wire, walked: a fault costs one error, however long the value, and has a sentence of ours."""
+"""Every wire type: an invalid value gives one short error with a sentence of ours, however long the value."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 import responses_api.protocol.requests.compact
 import responses_api.protocol.requests.conversations
 import responses_api.protocol.requests.create
-import responses_api.protocol.requests.queries  # noqa: F401  # that all are known
+import responses_api.protocol.requests.queries  # noqa: F401  # so that all subclasses are known
 from responses_api.errors import ApiError
 from responses_api.protocol.items.hosted import HOSTED_TYPES
 from responses_api.protocol.items.input import OWN_TYPES
@@ -18,14 +18,14 @@ from responses_api.protocol.validation.base import WireModel
 from responses_api.protocol.validation.errors import api_error
 
 LONG = 300
-MOST_ERRORS = 60  # one for each field of a model, which can't be more than it has
+MOST_ERRORS = 60  # one for each field of a model
 MOST_CHARACTERS = 700
 
 SEQUENCES = ("list", "tuple", "set", "frozenset")
 
 
 def wire_models(base: type[BaseModel] = WireModel) -> Iterator[type[BaseModel]]:
-    """All models of the wire."""
+    """All wire models."""
     for model in base.__subclasses__():
         if model.__module__.startswith("responses_api.") and not model.__name__.startswith("_"):
             yield model
@@ -54,7 +54,7 @@ def sequences(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def wrong_values() -> list[Any]:
-    """Values that are wrong somewhere, or nearly everywhere."""
+    """Values that are invalid at one place, or nearly everywhere."""
     kinds = ("function", "custom", "namespace", "allowed_tools", "input_text", "output_text", "compaction", "message")
     single = [
         1, -1, 1.5, 10**12, True, "", "x", "x" * LONG, [], {}, [[]], {"a": 1}, {"x" * LONG: 1},
@@ -74,7 +74,7 @@ WRONG = wrong_values()
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_array_ends_at_its_first_error(model: type[BaseModel]) -> None:
-    """pydantic builds an error for each entry of an array otherwise, a thousand bytes for one of three."""
+    """Otherwise pydantic builds an error for each entry of an array, a thousand bytes for three."""
     for schema in sequences(model.__pydantic_core_schema__):
         assert schema.get("fail_fast"), schema
 
@@ -82,7 +82,7 @@ def test_every_array_ends_at_its_first_error(model: type[BaseModel]) -> None:
 @pytest.mark.parametrize(("model", "name"), FIELDS)
 def test_a_wrong_value_is_one_sentence(model: type[BaseModel], name: str) -> None:
     for value in WRONG:
-        known = fault_of(model, {name: value})
+        known = error_of(model, {name: value})
         if known is None:
             continue
         assert "is not valid" not in known.message
@@ -91,8 +91,8 @@ def test_a_wrong_value_is_one_sentence(model: type[BaseModel], name: str) -> Non
         assert len(known.param or "") <= MOST_CHARACTERS
 
 
-def fault_of(model: type[BaseModel], body: dict[str, Any]) -> ApiError | None:
-    """What is told of a body, made of a bounded number of errors."""
+def error_of(model: type[BaseModel], body: dict[str, Any]) -> ApiError | None:
+    """The error of a body, made from a bounded number of pydantic's."""
     try:
         model.model_validate(body)
     except ValidationError as error:
