@@ -12,7 +12,7 @@ from inference.scripted.tokenizer import ScriptedTokenizer
 from tests.inference.recorder import Client, Recorder
 
 BLAS_CACHE = Path(__file__).parents[2] / ".pytest_cache" / "d" / "responses-libraries"
-# Now: test modules import mlx when they are collected, and after that it is too late.
+# Before test modules import mlx at collection; afterwards it is too late.
 preload_openblas(BLAS_CACHE)
 
 
@@ -23,7 +23,7 @@ def blas_cache() -> Path:
 
 @pytest.fixture(scope="session")
 def mlx(default_model: ModelEntry, blas_cache: Path) -> Iterator[Client]:
-    """The one real engine of the session: two at once would starve each other."""
+    """The only real engine of the session: two at once would starve each other."""
     recorder = Recorder()
     options = MlxOptions(batch_size=16, prefill_step=256, prompt_cache_bytes=200_000_000, blas_cache=blas_cache)
     engine, tokenizer = open_model(default_model, sink=recorder, options=options)

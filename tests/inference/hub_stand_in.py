@@ -1,4 +1,4 @@
-"""A local stand-in for the Hugging Face hub: one repository of files, served as huggingface-hub asks for them."""
+"""A local fake of the Hugging Face hub: one repository of files, served as huggingface-hub requests them."""
 
 import json
 import threading
@@ -12,7 +12,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
 class Hub:
-    """`requests` lists what was asked: method, path, range. With `breaks_after` bytes of a file it is gone (503)."""
+    """`requests` lists method, path and range of each request. After `breaks_after` bytes of a file it answers 503."""
 
     def __init__(self, repo_id: str, files: Path) -> None:
         self.repo_id, self.files = repo_id, files

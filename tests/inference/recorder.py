@@ -1,4 +1,4 @@
-"""What tests use to talk to an engine: a sink that keeps what each sequence was told."""
+"""A sink that records the chunks of each sequence, and a client of an engine that uses it."""
 
 import itertools
 import threading
@@ -9,7 +9,7 @@ _numbers = itertools.count()
 
 
 class Recorder:
-    """A sink, and the questions tests ask of what it received."""
+    """A sink that records its chunks."""
 
     def __init__(self) -> None:
         self.chunks: dict[str, list[Chunk]] = {}
@@ -24,7 +24,7 @@ class Recorder:
             self._changed.notify_all()
 
     def wait(self, request_id: str, *, tokens: int | None = None) -> list[Chunk]:
-        """The sequence's chunks once it has ended, or has emitted so many tokens."""
+        """The sequence's chunks once it has ended, or has emitted this many tokens."""
 
         def reached() -> bool:
             chunks = self.chunks.get(request_id, [])
@@ -60,9 +60,9 @@ class Client:
         sampling: Sampling | None = None,
         stop: tuple[str, ...] = (),
     ) -> str:
-        """Ask with a conversation that begins with the user and alternates; the request's id.
+        """Submit a conversation that starts with the user and alternates. Returns the request's id.
 
-        Without a scope the request has one of its own, so that no test reads another's prefixes.
+        Without a scope the request gets its own, so that no test reads another's prefixes.
         """
         roles = itertools.cycle(("user", "assistant"))
         messages = [{"role": role, "content": text} for role, text in zip(roles, texts, strict=False)]

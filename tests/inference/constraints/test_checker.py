@@ -1,4 +1,4 @@
-"""Callers' grammars are checked within a budget, in processes that may end at any time."""
+"""Grammars of callers are checked within a time budget, in processes that may end at any time."""
 
 import os
 import signal
@@ -29,7 +29,7 @@ def lark(text: str) -> Constraint:
 
 
 def test_a_grammar_that_takes_too_long_is_refused_and_the_next_one_is_checked(checker: Checker) -> None:
-    """The budget ends llguidance's work, which nothing in its own process could."""
+    """The budget ends llguidance's work, which nothing inside its process could end."""
     assert checker.check(lark(AMBIGUOUS)).error == TOO_SLOW
     assert checker.check(lark('start: "a"')).error == ""
     assert "unknown" in checker.check(lark("start: missing")).error
@@ -37,7 +37,7 @@ def test_a_grammar_that_takes_too_long_is_refused_and_the_next_one_is_checked(ch
 
 
 def test_many_checks_share_the_processes(checker: Checker) -> None:
-    """Each caller gets the answer to its own question."""
+    """Each caller gets the answer for its own grammar."""
     grammars = [lark('start: "a"'), lark("start: missing")] * 20
     with ThreadPoolExecutor(8) as threads:
         assert [not checked.error for checked in threads.map(checker.check, grammars)] == [True, False] * 20
@@ -47,7 +47,7 @@ def test_many_checks_share_the_processes(checker: Checker) -> None:
     ("ending", "error"), [(signal.SIGABRT, TOO_LARGE), (signal.SIGKILL, None), (signal.SIGTERM, None)]
 )
 def test_a_process_that_ends_is_replaced(ending: signal.Signals, error: str | None) -> None:
-    """In a check, or between two. That it was ended from outside says nothing of the grammar."""
+    """During a check or between two. If it was killed from outside, the grammar is not to blame."""
     checker = Checker(processes=1, seconds=60)
     assert checker.check(lark('start: "a"')).error == ""
     with ThreadPoolExecutor() as threads:

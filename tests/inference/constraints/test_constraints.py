@@ -1,4 +1,4 @@
-"""Whatever is chosen among the tokens that a constraint allows, what comes of it is valid: walks without a model."""
+"""Any choice among the tokens that a constraint allows gives a valid text: random walks without a model."""
 
 import json
 import random
@@ -112,13 +112,13 @@ def test_the_other_kinds(kind: Any, seed: int) -> None:
     ],
     ids=lambda constraint: constraint.text,
 )
-def test_what_can_t_be_enforced_is_known_without_a_model(constraint: Constraint) -> None:
+def test_unenforceable_constraints_are_recognised_without_a_model(constraint: Constraint) -> None:
     reason = constraint_error(constraint)
     assert reason
     assert "\n" not in reason
 
 
-def test_a_schema_can_t_loosen_what_bounds_white_space() -> None:
+def test_a_schema_cannot_loosen_the_bound_on_white_space() -> None:
     schema = {"x-guidance": {"whitespace_flexible": True, "item_separator": " *, *"}, "type": "array", "minItems": 2}
     matcher = VOCABULARY.matcher(of(schema))
     assert matcher.advance_while_allowed(b"[ ") == 1
@@ -126,7 +126,7 @@ def test_a_schema_can_t_loosen_what_bounds_white_space() -> None:
     assert matcher.must_end
 
 
-def test_a_compiled_grammar_serves_sequences_that_know_nothing_of_each_other() -> None:
+def test_a_compiled_grammar_serves_independent_sequences() -> None:
     constraint = of({"enum": ["aa", "ab"]})
     first, second = VOCABULARY.matcher(constraint), VOCABULARY.matcher(constraint)
     first.advance_while_allowed(b'"aa"')

@@ -1,4 +1,4 @@
-"""A costly grammar fails its own sequence, soon, and costs the others little."""
+"""A costly grammar fails its own sequence soon, and delays others little."""
 
 import time
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def matcher(constraint: Constraint) -> Matcher:
     return Vocabulary(byte_tokenizer()).matcher(constraint)
 
 
-def test_a_mask_that_takes_too_long_is_given_up_and_others_go_on(masks: Masks) -> None:
+def test_a_mask_that_takes_too_long_is_given_up_and_others_continue(masks: Masks) -> None:
     costly, plain = matcher(Constraint(kind="lark", text=MANY)), matcher(PLAIN)
     assert masks.next(costly, None)
     began = time.monotonic()
@@ -46,7 +46,7 @@ def test_a_mask_that_takes_too_long_is_given_up_and_others_go_on(masks: Masks) -
     assert (plain.has_failed, plain.may_end) == (False, True)
 
 
-def test_a_sequence_whose_masks_take_long_again_and_again_is_given_up() -> None:
+def test_a_sequence_whose_masks_repeatedly_take_long_is_given_up() -> None:
     costly = matcher(PLAIN)
     spent = 0
     while costly.spend(0.09, share=0.01, burst=1.0):

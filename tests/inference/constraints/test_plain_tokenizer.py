@@ -1,4 +1,4 @@
-"""What a grammar says is text, also where it reads like a special token: it is spelled with ordinary tokens."""
+"""Text of a grammar that looks like a special token is spelled with ordinary tokens."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A model's dialect, and whether it thinks, is told by its chat template."""
+"""A model's dialect, and whether it thinks, is detected from its chat template."""
 # ruff: noqa: RUF001 - DeepSeek's markers are spelt with full-width bars
 
 import pytest
@@ -34,7 +34,7 @@ def test_a_template_with_tools(template: str, name: str) -> None:
     assert dialect.thinks == (name == "harmony")
 
 
-def test_special_tokens_tell_where_the_template_is_silent() -> None:
+def test_special_tokens_decide_if_the_template_does_not() -> None:
     assert detect(TOOLS, ["<|tool_calls_section_begin|>"]).name == "kimi"
     assert detect(TOOLS, ["<|im_end|>"]).name == "hermes"
 
@@ -59,7 +59,7 @@ def test_thinking(template: str, thinking: Thinking | None) -> None:
     assert detect(template).thinking == thinking
 
 
-def test_thinking_tokens_tell_too() -> None:
+def test_thinking_tokens_are_detected_too() -> None:
     assert detect(CHATML, ["<think>", "</think>"]).thinking == Thinking()
 
 

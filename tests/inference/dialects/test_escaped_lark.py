@@ -1,4 +1,4 @@
-"""A custom tool's Lark grammar holds where the dialect writes the input as a JSON string."""
+"""A custom tool's Lark grammar is enforced even if the dialect writes the input as a JSON string."""
 
 import json
 import random
@@ -33,7 +33,7 @@ def as_call(text: str) -> str:
     return f'<tool_call>\n{{"name": "patch", "arguments": {arguments}}}\n</tool_call>'
 
 
-def test_what_the_grammar_matches_is_allowed_and_nothing_else() -> None:
+def test_exactly_the_grammar_s_texts_are_allowed() -> None:
     lark = DIALECTS["hermes"].answer_grammar([TOOL], choice="required")
     assert allows(lark, as_call(RIGHT))
     for wrong in (RIGHT.replace("+", "?"), RIGHT.replace("*** End", ""), RIGHT.replace("Add: ", "Add:\n"), ""):
@@ -72,6 +72,6 @@ def test_a_rewritten_expression_matches_the_escaped_text(pattern: str, text: str
     "definition",
     ["start: ~A\nA: /a/", "start: %json {}", "%ignore WS", "start: /a/i", "%import common.FOO", r"start: /\bx/"],
 )
-def test_what_cannot_be_rewritten_is_refused(definition: str) -> None:
+def test_a_grammar_that_cannot_be_rewritten_is_refused(definition: str) -> None:
     with pytest.raises(Unenforceable):
         escaped_lark(definition)

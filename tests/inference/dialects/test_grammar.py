@@ -1,4 +1,4 @@
-"""What an answer's grammar allows, the dialect's parser reads as complete calls of declared tools, and nothing else."""
+"""Answers that the grammar allows are parsed as complete calls of declared tools, and nothing else."""
 
 import json
 import random
@@ -191,7 +191,7 @@ def test_without_parallel_calls_the_answer_ends_after_the_first(dialect: Any) ->
 
 
 class TestThinking:
-    def test_a_marker_in_thinking_is_no_call(self) -> None:
+    def test_a_marker_in_thinking_is_not_a_call(self) -> None:
         lark = DIALECTS["hermes"].answer_grammar(TOOLS, choice="required", thinking=Thinking(opened=True))
         text = 'A <tool_call> of rm?\n</think>\n\n<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
         assert allows(lark, text)
@@ -205,7 +205,7 @@ class TestThinking:
         assert allows(lark, call)
         assert not allows(lark, f"<think>{call}")
 
-    def test_text_has_no_marks_of_thinking(self) -> None:
+    def test_text_has_no_thinking_markers(self) -> None:
         lark = DIALECTS["hermes"].answer_grammar(TOOLS, thinking=Thinking(opened=True))
         assert allows(lark, "Hm</think>Yes")
         assert not allows(lark, "Hm</think>Yes</think>")

@@ -48,8 +48,8 @@ def test_random_cuts(data: st.DataObject, transcript: Transcript) -> None:
 
 
 @given(data=st.data(), transcript=st.sampled_from(CORPUS))
-def test_text_knows_where_it_stands(data: st.DataObject, transcript: Transcript) -> None:
-    """What is left of the answer is what was said, in its place, each character once."""
+def test_text_has_its_place_in_the_answer(data: st.DataObject, transcript: Transcript) -> None:
+    """Each piece of text has its place in the answer, and each character comes once."""
     text = transcript.text
     cut = data.draw(st.integers(0, len(text)))
     said = [piece for piece in run(transcript, [text[:cut], text[cut:]]) if isinstance(piece, Text)]
@@ -85,7 +85,7 @@ FRAGMENTS = st.sampled_from(
     thinking=st.sampled_from([None, Thinking(), Thinking(opened=True)]),
 )
 def test_any_text(dialect: str, parts: list[str], thinking: Thinking | None) -> None:
-    """Nonsense breaks no parser: the pieces are well formed, the same by characters, and no text holds markup."""
+    """No text breaks a parser: the pieces are well formed, the same character by character, and without markup."""
     text = "".join(parts)
     transcript = Transcript(dialect=dialect, name="any", text=text, thinking=thinking)
     pieces = run(transcript, [text])
@@ -135,8 +135,8 @@ def test_no_markup_in_text(transcript: Transcript) -> None:
 
 
 @pytest.mark.parametrize("dialect", [name for name in DIALECTS if name != "harmony"])
-def test_text_goes_straight_through(dialect: str) -> None:
-    """Text that can be no markup is not held back, but for the white space at its end."""
+def test_text_passes_at_once(dialect: str) -> None:
+    """Text that cannot become markup is not held back, except white space at its end."""
     parser = DIALECTS[dialect].new_parser(TOOLS, Thinking())
     assert parser.feed("Hello") == [Text("Hello")]
     assert parser.feed(" my ") == [Text(" my")]

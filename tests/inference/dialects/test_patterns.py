@@ -1,4 +1,4 @@
-"""What a caller's patterns and grammars cost before a decoder sees them: linear, whatever they are."""
+"""Patterns and grammars of callers are prepared for the decoder in linear time."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""What transcripts are made of: tools, pieces, and a transcript with the pieces that it means."""
+"""Parts of transcripts: tools, pieces, and transcripts with the pieces that they stand for."""
 
 import json
 from dataclasses import dataclass, field

@@ -8,7 +8,7 @@ from llguidance import LLMatcher, LLTokenizer, TokenizerWrapper
 
 END = 256
 _LIKELY = b'"}])>|<,:{0e'
-"""What ends things, so that walks come to an end."""
+"""Bytes that close something, so that walks end."""
 
 
 class _Bytes:
@@ -28,8 +28,8 @@ def _tokenizer() -> LLTokenizer:
 
 def matcher(lark: str) -> LLMatcher:
     grammar = LLMatcher.grammar_from_lark(lark)
-    flawed, messages = LLMatcher.validate_grammar_with_warnings(grammar, _tokenizer())
-    assert not flawed, messages
+    is_invalid, messages = LLMatcher.validate_grammar_with_warnings(grammar, _tokenizer())
+    assert not is_invalid, messages
     return LLMatcher(_tokenizer(), grammar)
 
 

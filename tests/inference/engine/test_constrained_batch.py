@@ -56,7 +56,7 @@ def bench(model: Any) -> Any:
 
 
 @pytest.mark.parametrize("sampling", [GREEDY, SAMPLED, Sampling(temperature=1.0, seed=5, min_p=0.001)], ids=str)
-def test_every_answer_is_what_was_asked_for_beside_free_neighbours(
+def test_every_answer_matches_its_constraint_beside_free_neighbours(
     model: Any, bench: Bench, sampling: Sampling
 ) -> None:
     kinds: list[Constraint | None] = [SCHEMA, None, REGEX, LARK]
@@ -103,7 +103,7 @@ def test_eight_random_schemas_at_once_beside_free_text(model: Any, asked: list[A
     bench.batch.close()
 
 
-def test_what_is_whole_ends_though_the_model_would_go_on_and_a_cut_is_told(bench: Bench) -> None:
+def test_a_complete_answer_ends_and_a_cut_one_is_marked(bench: Bench) -> None:
     """The end needs no token of its own, so an answer that just fits its limit is whole."""
     never_ends = Sampling(temperature=0.0, logit_bias=((STOP, -100.0),))
     bench.add("fits", PROMPTS[0], never_ends, max_tokens=6, constraint=REGEX)
@@ -130,7 +130,7 @@ def test_the_state_of_a_constrained_sequence_is_kept_for_the_next_turn(model: An
     assert bench.tokens("second") == by_hand(model, longer, GREEDY, 24)
 
 
-def test_a_constraint_that_can_t_be_compiled_is_refused_and_harms_nobody(model: Any, bench: Bench) -> None:
+def test_a_constraint_that_cannot_be_compiled_is_refused_alone(model: Any, bench: Bench) -> None:
     bench.add("free", PROMPTS[0], GREEDY)
     bench.step(4)
     bench.add("broken", PROMPTS[1], GREEDY, constraint=Constraint(kind="regex", text="a("))
@@ -159,7 +159,7 @@ def test_a_matcher_that_fails_ends_its_sequence_alone(model: Any, bench: Bench, 
     assert bench.tokens("free") == by_hand(model, PROMPTS[0], GREEDY, 24)
 
 
-def test_a_constraint_that_takes_long_to_compile_holds_nobody_up(model: Any, bench: Bench, monkeypatch: Any) -> None:
+def test_a_constraint_that_is_slow_to_compile_delays_no_others(model: Any, bench: Bench, monkeypatch: Any) -> None:
     vocabulary = bench.batch._loaded.vocabulary
     assert vocabulary is not None
     compiling, matcher = threading.Event(), vocabulary.matcher

@@ -1,4 +1,4 @@
-"""A sequence goes on after the tokens that an earlier run of it has told, as if it had never been cut."""
+"""A sequence resumes after the tokens that an earlier run emitted, as if it had not been interrupted."""
 
 import itertools
 import json
@@ -43,12 +43,12 @@ def text(chunks: list[Chunk]) -> str:
 
 
 def check(whole: list[Chunk], rest: list[Chunk], cut: int, *, logprobs: bool = True) -> None:
-    """`rest` goes on after the first `cut` tokens of `whole`, in which every chunk has one."""
+    """Check that `rest` continues after the first `cut` tokens of `whole`, which has one token per chunk."""
     told = [chunk for chunk in whole if chunk.tokens][:cut]
     assert [chunk.started for chunk in rest] == [True] + [False] * (len(rest) - 1)
     assert tokens(told) + tokens(rest) == tokens(whole)
     assert (rest[-1].finish, rest[-1].error) == (whole[-1].finish, whole[-1].error)
-    if told and told[-1].finish:  # it had ended with its last token: all was told
+    if told and told[-1].finish:  # it had ended with its last token: all was emitted
         assert text(whole).endswith(text(rest))
     else:
         assert text(told) + text(rest) == text(whole)
@@ -98,7 +98,7 @@ MESSAGES = st.builds(
     constraint=st.sampled_from([None, JSON, REGEX, Constraint(kind="regex", text="(?s:.*)b")]),
     top_logprobs=st.sampled_from([None, 2]),
 )
-def test_a_script_cut_anywhere_goes_on_as_it_would_have(
+def test_a_script_resumes_from_any_cut(
     scripted: Client,
     message: str,
     stop: tuple[str, ...],
@@ -122,7 +122,7 @@ def test_a_script_cut_anywhere_goes_on_as_it_would_have(
         check(whole, scripted.recorder.wait(rest), cut)
 
 
-def test_the_text_that_a_cancelled_run_gave_out_early_is_told_again(scripted: Client) -> None:
+def test_text_that_a_cancelled_run_emitted_early_is_emitted_again(scripted: Client) -> None:
     request = asked(scripted, "[[tokens: 3]][[slow: 1000]]", stop=("1 2 4",))
     first = submit(scripted, request)
     scripted.recorder.wait(first, tokens=1)
@@ -139,7 +139,7 @@ def test_a_script_waits_once(scripted: Client) -> None:
 
 
 @pytest.mark.parametrize("scripted", [ScriptedOptions(context_length=40)], indirect=True)
-def test_a_script_that_has_no_room_left_ends_at_once(scripted: Client) -> None:
+def test_a_script_without_tokens_left_ends_at_once(scripted: Client) -> None:
     request = asked(scripted, "[[tokens: 100]]")
     whole = run(scripted, request)
     for generated in (tuple(tokens(whole)), (*tokens(whole), *scripted.tokenizer.encode_markup(" 99"))):
@@ -147,7 +147,7 @@ def test_a_script_that_has_no_room_left_ends_at_once(scripted: Client) -> None:
         assert [chunk.started for chunk in rest] == [True, False]
 
 
-def test_what_a_script_does_not_say_cannot_be_continued(scripted: Client) -> None:
+def test_text_that_is_not_in_the_script_cannot_be_continued(scripted: Client) -> None:
     request = asked(scripted, "[[say: one two]]")
     last = run(scripted, replace(request, generated=(1, 2)))[-1]
     assert (last.finish, last.error) == ("error", "The answer that is to be continued is not what the script says.")
@@ -193,7 +193,7 @@ THEN_LETTERS = Constraint(
     ],
     ids=str,
 )
-def test_an_answer_cut_anywhere_goes_on_as_it_would_have(new_bench: Any, options: dict[str, Any]) -> None:
+def test_an_answer_resumes_from_any_cut(new_bench: Any, options: dict[str, Any]) -> None:
     bench = new_bench()
     bench.add("whole", PROMPTS[0], **options)
     bench.finish()
@@ -235,7 +235,7 @@ def test_half_a_character_and_half_a_stop_string_come_with_what_follows(new_benc
 
 
 @pytest.mark.real_model
-def test_what_has_nothing_to_go_on_with_ends_at_once_without_the_model(
+def test_a_sequence_without_anything_left_ends_at_once_without_the_model(
     new_bench: Any, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(type(model), "__call__", lambda *_, **__: pytest.fail("the model ran"))
@@ -264,7 +264,7 @@ def test_what_has_nothing_to_go_on_with_ends_at_once_without_the_model(
         ({"generated": (97, 122), "constraint": REGEX}, "The answer that is to be continued breaks its constraint."),
     ],
 )
-def test_what_the_engine_cannot_have_said_is_refused(new_bench: Any, options: dict[str, Any], error: str) -> None:
+def test_an_impossible_continuation_is_refused(new_bench: Any, options: dict[str, Any], error: str) -> None:
     bench = new_bench()
     bench.add("refused", PROMPTS[0], GREEDY, **options)
     bench.add("beside", PROMPTS[0], GREEDY, max_tokens=2)
@@ -274,7 +274,7 @@ def test_what_the_engine_cannot_have_said_is_refused(new_bench: Any, options: di
 
 
 @pytest.mark.real_model
-def test_what_makes_way_and_goes_on_is_not_read_again(
+def test_a_preempted_and_resumed_prompt_is_not_read_again(
     new_bench: Any, model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = replace(GREEDY, logit_bias=((STOP, -100.0),))
@@ -299,12 +299,12 @@ def test_what_makes_way_and_goes_on_is_not_read_again(
     assert [*said, *bench.tokens("second")] == bench.tokens("whole")
     assert bench.chunks["second"][0].cached_tokens == len(PROMPTS[3])
     assert bench.last("second").cache_write_tokens == 0
-    # One run of the model a token that was chosen, and one more, for it is a token ahead: nothing was read but those.
+    # One run of the model per chosen token, and one more, as it is one token ahead: no other token was read.
     assert read == [1] * (len(bench.tokens("second")) + 1)
 
 
 @pytest.mark.real_model
-def test_nothing_that_was_read_is_lost_whenever_it_makes_way(new_bench: Any) -> None:
+def test_no_read_token_is_lost_by_preemption(new_bench: Any) -> None:
     bench = new_bench(cache_bytes=1 << 24)
     bench.add("whole", PROMPTS[3], GREEDY, max_tokens=8)
     bench.finish()
@@ -328,7 +328,7 @@ def test_nothing_that_was_read_is_lost_whenever_it_makes_way(new_bench: Any) -> 
 
 
 @pytest.mark.real_model
-def test_the_model_goes_on_in_a_fresh_state_as_it_would_have(mlx: Client) -> None:
+def test_the_model_resumes_in_a_fresh_state(mlx: Client) -> None:
     def question(content: str, **options: Any) -> GenerationRequest:
         prompt = mlx.tokenizer.render([{"role": "user", "content": content}])
         options = {"max_tokens": 6, "sampling": GREEDY, "top_logprobs": 0, **options}
@@ -350,7 +350,7 @@ def test_the_model_goes_on_in_a_fresh_state_as_it_would_have(mlx: Client) -> Non
 
 
 @pytest.mark.real_model
-def test_the_model_goes_on_at_once_after_it_was_taken_out(mlx: Client) -> None:
+def test_the_model_resumes_at_once_after_preemption(mlx: Client) -> None:
     prompt = mlx.tokenizer.render([{"role": "user", "content": "Write one sentence about the sea."}])
     request = GenerationRequest(id="", prompt=prompt, max_tokens=500, sampling=GREEDY, cache_scope="taken out")
     first = submit(mlx, request)

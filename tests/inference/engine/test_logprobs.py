@@ -1,4 +1,4 @@
-"""Log-probabilities are those that a token was drawn with, whatever runs beside it, and nothing that JSON can't say.
+"""Log-probabilities are those that a token was drawn with, whatever runs beside it, and always finite.
 
 The model is the small one with random weights, whose every logit is known; the real one speaks once.
 """
@@ -183,7 +183,7 @@ def test_whatever_the_numbers_are_what_comes_out_is_finite_and_in_order(data: st
             assert top[0][0] == token
 
 
-def test_words_of_a_tokenizer_without_bytes_keep_their_blanks() -> None:
+def test_words_of_a_tokenizer_without_bytes_keep_their_spaces() -> None:
     from inference.engine.logprobs import Scores, Spelling
 
     words = [b" one", b" two", b"s", *(bytes((byte,)) for byte in "é".encode())]

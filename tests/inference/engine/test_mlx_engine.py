@@ -122,7 +122,7 @@ def test_prompts_that_cannot_be_read_are_refused_alone(mlx: Client) -> None:
     assert mlx.recorder.last("unknown").error == "The prompt contains a token that the model doesn't know."
 
 
-def test_a_failed_step_ends_its_sequences_and_the_engine_goes_on(
+def test_a_failed_step_ends_its_sequences_and_the_engine_continues(
     mlx: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(logprobs: object) -> object:

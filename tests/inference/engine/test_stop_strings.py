@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from inference.engine.stop_strings import StopStrings
 
 LETTERS = st.text("ab€", max_size=12)
-"""Few letters: stop strings overlap themselves, each other and the text's ends."""
+"""Few characters, so that stop strings overlap themselves, each other and the text's ends."""
 STOPS = st.lists(st.text("ab€", min_size=1, max_size=5), min_size=1, max_size=4)
 
 
@@ -30,7 +30,7 @@ def run(pieces: list[str], stops: list[str]) -> tuple[list[str], bool]:
 
 @given(text=LETTERS, stops=STOPS)
 def test_every_split_gives_the_text_before_the_stop(text: str, stops: list[str]) -> None:
-    """At each point in two, and letter by letter."""
+    """In two at each point, and character by character."""
     wanted = before_stop(text, stops)
     splits = [[text[:i], text[i:]] for i in range(len(text) + 1)]
     for pieces in [*splits, list(text)]:
@@ -62,7 +62,7 @@ def test_without_stops_text_goes_straight_through() -> None:
 
 @pytest.mark.parametrize("length", [1000, 100_000])
 def test_the_worst_stop_string_is_followed_over_a_long_text(length: int) -> None:
-    """Repetition is where looking anew at every letter would take minutes."""
+    """With repetition, a search from every character would take minutes."""
     matcher = StopStrings(["a" * length + "b"])
     for _ in range(20):
         matcher.add("a" * (length // 10))

@@ -1,4 +1,4 @@
-"""Thinking ends when it has had its share: within a token of it, between characters, once."""
+"""Thinking ends at its token limit: within one token, between characters, and only once."""
 
 from typing import Any
 
@@ -35,8 +35,8 @@ LETTERS = st.text(st.characters(exclude_characters="<\n", exclude_categories=["C
 
 
 @given(LETTERS, LETTERS, st.integers(0, 40), st.booleans())
-def test_what_is_thought_is_cut_and_the_answer_is_not(thought: str, answer: str, tokens: int, opened: bool) -> None:
-    """A byte is a token here; a character that has begun is written to its end."""
+def test_reasoning_is_cut_and_the_answer_is_not(thought: str, answer: str, tokens: int, opened: bool) -> None:
+    """A byte is a token here; a started character is completed."""
     mark = "" if opened else "<think>"
     kept, end, after = answered(f"{mark}{thought}</think>{answer}", tokens, opened=opened).partition("</think>")
     assert end
@@ -74,7 +74,7 @@ def test_after_the_end_nothing_is_forced_any_more() -> None:
 
 @pytest.mark.real_model
 def test_the_engine_ends_it_within_the_batch(model: Any) -> None:
-    """Also under a constraint; neighbours are as they are alone."""
+    """Even under a constraint; neighbours are unaffected."""
     bench = Bench(model, vocabulary=byte_vocabulary(SIZE, stop=STOP))
     free = Sampling(temperature=0.0, logit_bias=((STOP, -100.0),))
     grammar = 'start: thought /[\\n]{0,4}/ "[" /[a-z]{3}/ "]"\nthought[lazy]: /(?s:.*)<\\/think>/'

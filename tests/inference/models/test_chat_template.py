@@ -1,4 +1,4 @@
-"""The model's own template, without a way for a user to forge a turn."""
+"""The model's own template, in which users cannot forge a turn."""
 
 import inspect
 import json
@@ -121,7 +121,7 @@ SPELT = st.characters(codec="utf-8", min_codepoint=0x20, max_codepoint=0x3FFFF)
 @given(text=st.text(SPELT, max_size=200))
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_text_has_fewer_tokens_than_its_bytes_tell(tokenizer: TemplateTokenizer, text: str) -> None:
-    """What is far too long need not be tokenised to know it."""
+    """So far too long text need not be tokenised to be refused."""
     assert tokenizer.longest_token == 81
     assert len(tokenizer.encode_markup(text)) * 81 >= len(text.encode(errors="replace"))
 

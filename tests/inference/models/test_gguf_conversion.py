@@ -1,4 +1,4 @@
-"""GGUF files become models that compute the same; what can't be converted is refused in one sentence."""
+"""GGUF files become models that compute the same; other files are refused in one sentence."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Tensors of every quantised type come out of a GGUF file as what they say."""
+"""Tensors of every quantised type are read from a GGUF file with their values."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -38,7 +38,7 @@ def values(parts: dict[str, Any], bits: int | None) -> Any:
 
 
 @pytest.mark.parametrize("kind", [*SCALED, *OTHERS])
-def test_fp32_is_what_the_file_says(kind: str) -> None:
+def test_fp32_values_are_those_of_the_file(kind: str) -> None:
     source = tensor(kind, (SCALED | OTHERS)[kind])
     parts, bits = convert_tensor(source, form="fp32")
     assert bits is None

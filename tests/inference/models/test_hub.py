@@ -1,4 +1,4 @@
-"""A repository of the hub becomes a model; a broken download goes on where it stopped."""
+"""A repository of the hub becomes a model; a broken download resumes where it stopped."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def test_a_repository_becomes_a_model_with_its_id_as_alias(hub: Hub, registry: R
     assert list((registry.models_dir / ".partial").iterdir()) == []
 
 
-def test_a_broken_download_is_not_listed_and_goes_on(
+def test_a_broken_download_is_not_listed_and_resumes(
     hub: Hub, registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 100_000)
@@ -75,7 +75,7 @@ def test_refusals_are_one_sentence_and_leave_nothing(hub: Hub, registry: Registr
     assert not (registry.models_dir / ".partial").exists()
 
 
-def test_what_came_whole_but_is_no_model_is_thrown_away(hub: Hub, registry: Registry) -> None:
+def test_a_complete_download_that_is_not_a_model_is_deleted(hub: Hub, registry: Registry) -> None:
     (hub.files / "tokenizer_config.json").write_text("{}")
     with hub.serving(), pytest.raises(ModelError, match="no chat template"):
         pull_hub(registry, REPO, endpoint=hub.endpoint)

