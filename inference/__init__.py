@@ -18,6 +18,7 @@ from inference.models.model_files import read_dialect
 from inference.models.registry import ModelEntry, Registry
 from inference.models.verify import ModelFacts, verify_loadable
 from inference.scripted.engine import ScriptedOptions
+from inference.speculation.options import SpeculationOptions
 from inference.types import (
     ChatTokenizer,
     Chunk,
@@ -49,6 +50,7 @@ __all__ = [
     "Registry",
     "Sampling",
     "ScriptedOptions",
+    "SpeculationOptions",
     "add_directory",
     "add_gguf",
     "open_model",

@@ -160,6 +160,10 @@ class Chunk:
     """Prompt tokens whose state came from the prefix cache."""
     cache_write_tokens: int = 0
     """With `finish`: prompt tokens whose state this sequence added to the prefix cache."""
+    drafted_tokens: int = 0
+    """With `finish`: tokens that were guessed for this sequence, and verified together."""
+    accepted_tokens: int = 0
+    """With `finish`: those of them that the model chose."""
     error: str = ""
     """One sentence, with finish "error"."""
 

@@ -52,6 +52,8 @@ class Matcher:
         self._matcher = matcher
         self._is_slow = False
         self._saved_seconds: float | None = None
+        self.mask_seconds = 0.0
+        """The CPU time of the latest mask."""
 
     @property
     def has_failed(self) -> bool:
@@ -85,6 +87,7 @@ class Matcher:
 
     def spend(self, seconds: float, *, share: float, burst: float) -> bool:
         """Count the time of a mask; false if its sequence has used more than `share` per mask and `burst` beyond."""
+        self.mask_seconds = seconds
         saved = burst if self._saved_seconds is None else min(burst, self._saved_seconds + share)
         self._saved_seconds = saved - seconds
         return self._saved_seconds >= 0
@@ -96,6 +99,10 @@ class Matcher:
     def advance(self, token: int) -> None:
         """Take the chosen token."""
         self._matcher.consume_token(token)
+
+    def forced(self) -> list[int]:
+        """The tokens that spell what must follow, as far as they don't depend on what comes after it; often none."""
+        return self._matcher.compute_ff_tokens()
 
     def count_allowed(self, tokens: Sequence[int]) -> int:
         """How many of the tokens, from the first, can follow; takes none."""

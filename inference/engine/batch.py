@@ -7,6 +7,7 @@ ones are handed over directly, as many of similar length as fit in one slice.
 """
 
 import logging
+from itertools import groupby
 from typing import Any
 
 import mlx.core as mx
@@ -16,14 +17,16 @@ from mlx_lm.models.cache import make_prompt_cache
 from inference.constraints.compiler import Compiler
 from inference.constraints.masks import Masks
 from inference.constraints.matching import Matcher
-from inference.engine.logits import Float32Logits, processors_for
-from inference.engine.logprobs import LogprobQuery, Scores, Spelling, score
+from inference.engine.logits import Float32Logits, Processor, guide_among, processors_for
+from inference.engine.logprobs import Scores, Spelling, score_responses
 from inference.engine.model_loading import LoadedModel
 from inference.engine.prompt_queue import PromptQueue
 from inference.engine.sampling import sampler_for
 from inference.engine.sequence import Sequence, request_error
 from inference.engine.thinking import ThinkingWatch
 from inference.prefix_cache.prefix_cache import PrefixCache
+from inference.speculation.generation_batch import SpeculatingBatch
+from inference.speculation.options import SpeculationOptions
 from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo
 
 log = logging.getLogger(__name__)
@@ -36,11 +39,19 @@ class Batch:
     """Guarantees a final chunk for every sequence added. When one fails, the others continue."""
 
     def __init__(
-        self, loaded: LoadedModel, info: ModelInfo, *, batch_size: int, prefill_step: int, prefix_cache: PrefixCache
+        self,
+        loaded: LoadedModel,
+        info: ModelInfo,
+        *,
+        batch_size: int,
+        prefill_step: int,
+        prefix_cache: PrefixCache,
+        speculation: SpeculationOptions | None = None,
     ) -> None:
         self._loaded = loaded
         self._info = info
         self._batch_size, self._prefill_step = batch_size, prefill_step
+        self._speculation = speculation
         self._prefix_cache = prefix_cache
         self._spelling = Spelling(loaded.new_detokenizer)
         self._compiler, self._masks = Compiler(), Masks()
@@ -103,9 +114,11 @@ class Batch:
         if self._generating:
             try:
                 _, responses = self._generator.next()
-                scores = self._score(responses)
-                for response in responses:  # one by one: chunks from before a failure are returned
-                    chunks.append(self._advance(response, scores.get(response.uid)))
+                top = {uid: sequence.request.top_logprobs for uid, sequence in self._generating.items()}
+                scores = iter(score_responses(responses, top))
+                for _, own in groupby(responses, key=lambda response: response.uid):
+                    # One by one: chunks from before a failure are returned.
+                    chunks.append(self._advance([(response, next(scores)) for response in own]))
             except Exception as error:
                 chunks += self._recover(error)
         return chunks
@@ -126,13 +139,19 @@ class Batch:
                 chunks += self._begin(request, matcher)
         return chunks
 
-    def _watch(self, request: GenerationRequest) -> ThinkingWatch | None:
-        if request.thinking is None:
-            return None
-        watch = ThinkingWatch(request.thinking, self._spelling.spell)
-        for token in request.generated:
-            watch.add(token)
-        return watch
+    def _processors(self, sequence: Sequence) -> list[Processor]:
+        request, watch = sequence.request, None
+        if request.thinking is not None:
+            watch = ThinkingWatch(request.thinking, self._spelling.spell)
+            for token in request.generated:
+                watch.add(token)
+        return processors_for(
+            request.sampling,
+            prompt_length=len(request.prompt),
+            matcher=sequence.matcher,
+            masks=self._masks,
+            watch=watch,
+        )
 
     def _read(self) -> list[Chunk]:
         """Read one slice of prompts."""
@@ -167,6 +186,7 @@ class Batch:
         for sequence in group:
             self._prompts.remove(sequence.request.id)
         try:
+            processors = [self._processors(sequence) for sequence in group]
             uids = self._generator.insert(
                 [list(sequence.context[sequence.done :]) for sequence in group],
                 max_tokens=[sequence.limit for sequence in group],
@@ -176,59 +196,41 @@ class Batch:
                     sampler_for(sequence.request.sampling, position=len(sequence.request.generated))
                     for sequence in group
                 ],
-                logits_processors=[
-                    processors_for(
-                        sequence.request.sampling,
-                        prompt_length=len(sequence.request.prompt),
-                        matcher=sequence.matcher,
-                        masks=self._masks,
-                        watch=self._watch(sequence.request),
-                    )
-                    for sequence in group
-                ],
+                logits_processors=processors,
             )
         except Exception as error:
             return [sequence.failed(error) for sequence in group]
-        for uid, sequence in zip(uids, group, strict=True):
+        for uid, sequence, own_processors in zip(uids, group, processors, strict=True):
             sequence.uid, sequence.cache = uid, None
             self._generating[uid] = sequence
+            if self._speculating is not None:
+                sequence.drafter = self._speculating.watch(
+                    uid, sequence.context, stop_tokens=self._loaded.stop_tokens, guide=guide_among(own_processors)
+                )
         return []
 
-    def _score(self, responses: list[Any]) -> dict[int, Scores]:
-        """The log-probabilities that requests ask for, by sequence; the stop token has none."""
-        queries = {
-            response.uid: LogprobQuery(logprobs=response.logprobs, token=response.token, count=count)
-            for response in responses
-            if response.finish_reason != "stop"
-            and (count := self._generating[response.uid].request.top_logprobs) is not None
-        }
-        return dict(zip(queries, score(list(queries.values())), strict=True))
-
-    def _advance(self, response: Any, scores: Scores | None) -> Chunk:
-        sequence = self._generating[response.uid]
-        sequence.chosen += 1
-        finish: Finish | None = response.finish_reason
-        tokens = () if finish == "stop" else (response.token,)
-        piece = sequence.detokenizer.add(response.token) if tokens else ""
-        text = sequence.stop.add(piece)
-        logprobs = () if scores is None else (self._spelling.describe(response.token, scores, text=piece),)
-        # The matcher is one token ahead: it has taken this one to choose the next.
-        matcher = sequence.matcher
+    def _advance(self, responses: list[tuple[Any, Scores | None]]) -> Chunk:
+        """Take the tokens of one sequence; there are several when drafted ones were accepted."""
+        sequence, last = self._generating[responses[0][0].uid], responses[-1][0]
+        output, count = sequence.take(responses, self._spelling)
+        # The matcher is one token ahead: it has taken the last one to choose the next.
+        matcher = sequence.matcher if count == len(responses) else None
         error = matcher.error if matcher is not None else ""
         is_whole = matcher is not None and matcher.must_end
+        finish: Finish | None = last.finish_reason
         if finish is not None:
-            del self._generating[response.uid]
-            self._keep(sequence, response.all_tokens, response.prompt_cache)
+            del self._generating[sequence.uid]
+            self._keep(sequence, last.all_tokens, last.prompt_cache)
         elif sequence.stop.is_complete or is_whole:
             self._withdraw(sequence)
         else:
-            return Chunk(request_id=sequence.request.id, text=text, tokens=tokens, logprobs=logprobs)
+            return Chunk(request_id=sequence.request.id, **output)
         if matcher is not None and error:
             log.warning("a constraint failed: %s", error)
             finish, error = "error", matcher.sentence
         elif finish is None or is_whole:
             finish = "stop"
-        return sequence.final(finish, text=text, tokens=tokens, logprobs=logprobs, error=error)
+        return sequence.final(finish, error=error, **output)
 
     def _withdraw(self, sequence: Sequence) -> None:
         """Take a sequence out of the generator and put its state into the prefix cache."""
@@ -237,6 +239,8 @@ class Batch:
             if sequence.uid in removed:
                 cache, tokens = removed[sequence.uid]
                 self._keep(sequence, tokens, cache)
+        if self._speculating is not None:
+            self._speculating.forget(sequence.uid)
         del self._generating[sequence.uid]
 
     def _recover(self, error: Exception) -> list[Chunk]:
@@ -259,10 +263,12 @@ class Batch:
             log.exception("a sequence's state can't be cached")
 
     def _new_generator(self) -> Any:
-        return BatchGenerator(
+        generator = BatchGenerator(
             Float32Logits(self._loaded.model),
             stop_tokens=[[token] for token in self._loaded.stop_tokens],
             completion_batch_size=self._batch_size,
             prefill_batch_size=self._batch_size,
             prefill_step_size=self._prefill_step,
         )
+        self._speculating = SpeculatingBatch.attach_to(generator, self._speculation) if self._speculation else None
+        return generator

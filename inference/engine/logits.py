@@ -7,7 +7,7 @@ the tokens of the answer, and the bias. A processor must not raise, or it would 
 BatchGenerator. Tokens that the model doesn't have, the only cause of failure, are refused before.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import mlx.core as mx
@@ -15,10 +15,14 @@ import mlx.core as mx
 from inference.constraints.masks import Masks
 from inference.constraints.matching import Matcher
 from inference.engine.thinking import ThinkingWatch
+from inference.speculation.drafter import Guide
 from inference.types import Sampling
 
 Processor = Callable[[Any, Any], Any]
 """From a sequence's tokens so far (length) and its logits (1, vocabulary) to the logits to use."""
+
+_FAST_MASK_SECONDS = 0.002
+"""Asking about a draft takes about as long as a mask, without the limit that masks have."""
 
 
 def processors_for(
@@ -41,10 +45,15 @@ def processors_for(
     )
     processors: list[Processor] = [_Adjustment(sampling, prompt_length)] if asks else []
     if matcher is not None:
-        processors.append(_Constrained(matcher, masks or Masks()))
+        processors.append(Constrained(matcher, masks or Masks()))
     if watch is not None:
         processors.append(_Limited(watch))
     return processors
+
+
+def guide_among(processors: Sequence[Processor]) -> Guide | None:
+    """The processor that knows which drafts can follow."""
+    return next((processor for processor in processors if isinstance(processor, Constrained)), None)
 
 
 class Float32Logits:
@@ -88,23 +97,48 @@ class _Adjustment:
         return logits
 
 
-class _Constrained:
-    """Forbids tokens that can't follow. It waits for the token chosen last, since the next mask depends on it."""
+class Constrained:
+    """Forbids tokens that can't follow. It waits for the token chosen last, since the next mask depends on it.
+
+    It is a `Guide` of drafts too.
+    """
 
     def __init__(self, matcher: Matcher, masks: Masks) -> None:
         self._matcher, self._masks = matcher, masks
-        self._has_begun = False
+        self._is_current = True
+        """The matcher has taken the token chosen last; at the first call that is one from the prompt."""
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        # At the first call the last token is from the prompt.
-        computed = self._masks.next(self._matcher, tokens[-1].item() if self._has_begun else None)
-        self._has_begun = True
+        computed = self._masks.next(self._matcher, None if self._is_current else tokens[-1].item())
+        self._is_current = False
         if not computed:
             return logits  # the matcher has failed: the batch ends its sequence after this step
         size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens
         mask: Any = memoryview(computed[:size].ljust(size, b"\0"))
         allowed = mx.array(mask)
         return mx.where(allowed, logits, -float("inf"))
+
+    @property
+    def has_ended(self) -> bool:
+        """Nothing may follow, or the matcher has failed."""
+        return self._matcher.has_failed or self._matcher.must_end
+
+    def follow(self, token: int) -> bool:
+        """Take the token chosen last, unless it is taken; false if the grammar is too slow to be asked about drafts."""
+        if self.has_ended or self._matcher.mask_seconds > _FAST_MASK_SECONDS:
+            return False
+        if not self._is_current:
+            self._matcher.advance(token)
+            self._is_current = True
+        return True
+
+    def forced(self) -> list[int]:
+        """The tokens that spell what must follow."""
+        return self._matcher.forced()
+
+    def count_allowed(self, tokens: Sequence[int]) -> int:
+        """How many of the tokens, from the first, may follow."""
+        return self._matcher.count_allowed(tokens)
 
 
 class _Limited:

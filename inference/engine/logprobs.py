@@ -9,7 +9,7 @@ the chosen token comes first; no forbidden token is among them.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -61,6 +61,21 @@ def score(queries: Sequence[LogprobQuery]) -> list[Scores]:
         _scores(row_tokens, row_values, query.count)
         for row_tokens, row_values, query in zip(token_rows, value_rows, queries, strict=True)
     ]
+
+
+def score_responses(responses: Sequence[Any], counts: Mapping[int, int | None]) -> list[Scores | None]:
+    """The scores for each response of a step whose sequence has a count in `counts`; the stop token has none."""
+    wanted = [None if response.finish_reason == "stop" else counts[response.uid] for response in responses]
+    scores = iter(
+        score(
+            [
+                LogprobQuery(logprobs=response.logprobs, token=response.token, count=count)
+                for response, count in zip(responses, wanted, strict=True)
+                if count is not None
+            ]
+        )
+    )
+    return [None if count is None else next(scores) for count in wanted]
 
 
 class Spelling:

@@ -8,13 +8,14 @@ import gc
 import logging
 import threading
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.engine.blas import preload_openblas
 from inference.engine.scheduler import Scheduler
 from inference.models.registry import ModelEntry
+from inference.speculation.options import SpeculationOptions
 from inference.types import STOPPED, Chunk, EngineLoad, GenerationRequest, ModelError, ModelInfo, Progress, Sink
 
 if TYPE_CHECKING:
@@ -32,12 +33,14 @@ class MlxOptions:
     """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none.
 
     blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly.
+    speculation: None drafts nothing.
     """
 
     batch_size: int = 32
     prefill_step: int = 256
     prompt_cache_bytes: int = 1 << 30
     blas_cache: Path | None = None
+    speculation: SpeculationOptions | None = field(default_factory=SpeculationOptions)
 
 
 class MlxEngine:
@@ -159,6 +162,7 @@ class MlxEngine:
             batch_size=self.options.batch_size,
             prefill_step=self.options.prefill_step,
             prefix_cache=self._prefix_cache,
+            speculation=self.options.speculation,
         )
         if not self._closing:
             self._scheduler.open()

@@ -48,19 +48,30 @@ def _shared(shape: _Shape) -> Sampler:
 
 
 class _Seeded:
-    """One sequence's own randomness: token n is drawn with a key made of the seed and n."""
+    """One sequence's own randomness: token n is drawn with a key made of the seed and n.
+
+    Several rows are consecutive positions of the sequence.
+    """
 
     def __init__(self, seed: int, shape: _Shape, position: int) -> None:
         self._seed, self._shape, self._position = seed, shape, position
 
     def __call__(self, logprobs: Any) -> Any:
+        shaped = _shaped(logprobs, self._shape)
+        noise = [mx.random.gumbel((1, shaped.shape[-1]), key=self._next_key()) for _ in range(shaped.shape[0])]
+        # Not mx.random.categorical: it walks a cumulative sum, where the rounding of another batch size moves the draw
+        # to a neighbour in the tail. The argmax of weights plus Gumbel noise hardly ever changes.
+        return mx.argmax(shaped + mx.concatenate(noise), axis=-1)
+
+    def rewind(self, count: int) -> None:
+        """Forget the latest positions: they will be drawn again."""
+        self._position -= count
+
+    def _next_key(self) -> Any:
         # Consecutive seeds and positions must not collide: spread the seed over 64 bits (Fibonacci hashing).
         key = mx.random.key((self._seed * 0x9E3779B97F4A7C15 + self._position) % (1 << 64))
         self._position += 1
-        shaped = _shaped(logprobs, self._shape)
-        # Not mx.random.categorical: it walks a cumulative sum, where the rounding of another batch size moves the draw
-        # to a neighbour in the tail. The argmax of weights plus Gumbel noise hardly ever changes.
-        return mx.argmax(shaped + mx.random.gumbel(shaped.shape, key=key), axis=-1)
+        return key
 
 
 def _shaped(logprobs: Any, shape: _Shape) -> Any:

@@ -6,7 +6,9 @@ from typing import Any
 
 from inference.constraints.matching import Matcher
 from inference.engine.detokenizer import Detokenizer
+from inference.engine.logprobs import Scores, Spelling
 from inference.engine.stop_strings import StopStrings
+from inference.speculation.drafter import Drafter
 from inference.types import Chunk, Finish, GenerationRequest, ModelInfo, TokenLogprob
 
 log = logging.getLogger(__name__)
@@ -30,6 +32,7 @@ class Sequence:
         self.cuts: list[int] = []  # where its state is put into the prefix cache while its prompt is read
         self.uid = -1
         self.chosen = 0
+        self.drafter: Drafter | None = None
         for token in request.generated:
             self.stop.add(detokenizer.add(token))
 
@@ -55,6 +58,22 @@ class Sequence:
             return "stop"
         return "length" if self.limit < 1 else None
 
+    def take(self, responses: list[tuple[Any, Scores | None]], spelling: Spelling) -> tuple[dict[str, Any], int]:
+        """The output of a step's responses up to the end of a stop string, and how many of the responses that are."""
+        text, tokens, logprobs, count = "", [], [], 0
+        for response, scores in responses:
+            count += 1
+            self.chosen += 1
+            if response.finish_reason != "stop":
+                piece = self.detokenizer.add(response.token)
+                text += self.stop.add(piece)
+                tokens.append(response.token)
+                if scores is not None:
+                    logprobs.append(spelling.describe(response.token, scores, text=piece))
+            if self.stop.is_complete:
+                break
+        return {"text": text, "tokens": tuple(tokens), "logprobs": tuple(logprobs)}, count
+
     def final(
         self,
         finish: Finish,
@@ -76,6 +95,8 @@ class Sequence:
             finish=finish,
             error=error,
             cache_write_tokens=self.written,
+            drafted_tokens=self.drafter.drafted if self.drafter else 0,
+            accepted_tokens=self.drafter.accepted if self.drafter else 0,
         )
 
     def failed(self, error: Exception) -> Chunk:

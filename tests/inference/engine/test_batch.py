@@ -45,7 +45,13 @@ class Bench:
     """A batch on this thread, and what its sequences have said."""
 
     def __init__(
-        self, model: Any, *, stop_tokens: tuple[int, ...] = (STOP,), cache_bytes: int = 0, vocabulary: Any = None
+        self,
+        model: Any,
+        *,
+        stop_tokens: tuple[int, ...] = (STOP,),
+        cache_bytes: int = 0,
+        vocabulary: Any = None,
+        speculation: Any = None,
     ) -> None:
         from inference.engine.batch import Batch
         from inference.engine.detokenizer import BytesDetokenizer
@@ -61,7 +67,14 @@ class Bench:
         )
         info = ModelInfo(name="tiny", digest="", context_length=512, vocab_size=SIZE)
         cache = PrefixCache(cache_bytes, Layout.of_model(model))
-        self.batch = Batch(loaded, info, batch_size=8, prefill_step=4, prefix_cache=cache)  # type: ignore[arg-type]
+        self.batch = Batch(
+            loaded,  # type: ignore[arg-type]
+            info,
+            batch_size=8,
+            prefill_step=4,
+            prefix_cache=cache,
+            speculation=speculation,
+        )
         self.chunks: dict[str, list[Chunk]] = {}
 
     def add(self, name: str, prompt: tuple[int, ...], sampling: Sampling, **options: Any) -> None:

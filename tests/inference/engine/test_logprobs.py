@@ -98,7 +98,7 @@ def test_neighbours_change_nothing_and_get_none_unless_they_ask(bench: Bench, mo
         sizes.append(len(asked))
         return score(asked)
 
-    monkeypatch.setattr("inference.engine.batch.score", counted)
+    monkeypatch.setattr("inference.engine.logprobs.score", counted)
     bench.add("alone", PROMPTS[0], EVERYTHING, top_logprobs=5)
     bench.finish()
     bench.add("before", PROMPTS[1], GREEDY, max_tokens=9)
