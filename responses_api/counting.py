@@ -37,6 +37,8 @@ GENERATIONS = Family(
 INPUT_TOKENS = Family("mlx_responses_input_tokens_total", "Tokens of the prompts of generations.")
 CACHED_TOKENS = Family("mlx_responses_cached_tokens_total", "Prompt tokens found in the prefix cache.")
 OUTPUT_TOKENS = Family("mlx_responses_output_tokens_total", "Tokens generated.")
+DRAFTED_TOKENS = Family("mlx_responses_drafted_tokens_total", "Tokens guessed by speculation and verified.")
+ACCEPTED_TOKENS = Family("mlx_responses_accepted_tokens_total", "Guessed tokens that the model chose.")
 FIRST_TOKEN = Family(
     "mlx_responses_first_token_seconds",
     "Time from admission to the first token.",
@@ -69,6 +71,8 @@ FAMILIES = (
     INPUT_TOKENS,
     CACHED_TOKENS,
     OUTPUT_TOKENS,
+    DRAFTED_TOKENS,
+    ACCEPTED_TOKENS,
     FIRST_TOKEN,
     DURATION,
     JOBS_RECOVERED,

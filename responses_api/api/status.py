@@ -82,6 +82,10 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
             {"id": model.name, "aliases": list(model.aliases), "context_length": model.context_length}
             for model in status.models
         ],
+        "speculation": {
+            "drafted_tokens": counted(counting.DRAFTED_TOKENS.name),
+            "accepted_tokens": counted(counting.ACCEPTED_TOKENS.name),
+        },
         "store": {
             "entries": status.store_entries,
             "bytes": status.store_bytes,

@@ -70,6 +70,7 @@ def test_an_idle_server(client: Client, user: ApiUser, settings: Any) -> None:
     (worker,) = shown["workers"]
     assert (worker["models"], worker["slots"], worker["running"]) == ([MODEL], 8, 0)
     assert worker["pid"] == os.getpid()
+    assert shown["speculation"] == {"drafted_tokens": 0, "accepted_tokens": 0}
     assert set(shown["store"].values()) == {0}
     assert shown["uptime_seconds"] >= 0
 
@@ -232,7 +233,11 @@ def test_counts_of_several_processes_add_up_and_outlive_them(client: Client) -> 
     forget_process("one")
     Counter.objects.create(name=counting.INPUT_TOKENS.name, value=3)  # by another process
     count(counting.INPUT_TOKENS, 4)
+    count(counting.DRAFTED_TOKENS, 9)
+    count(counting.ACCEPTED_TOKENS, 6)
+    assert status(client)["speculation"] == {"drafted_tokens": 9, "accepted_tokens": 6}
     figures = metrics(client)
+    assert figures["mlx_responses_accepted_tokens_total"] == 6
     assert (figures[OUTPUT_TOKENS.name], figures[counting.INPUT_TOKENS.name]) == (7, 7)
 
 

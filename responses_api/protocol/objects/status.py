@@ -50,6 +50,13 @@ class ModelFigures(TypedDict):
     context_length: Count
 
 
+class SpeculationFigures(TypedDict):
+    """Tokens that were guessed and verified, and those of them that the models chose."""
+
+    drafted_tokens: Count
+    accepted_tokens: Count
+
+
 class StoreFigures(TypedDict):
     """The store's figures."""
 
@@ -78,4 +85,5 @@ class ServerStatus(TypedDict):
     assembly_bytes: Count
     workers: list[WorkerFigures]
     models: list[ModelFigures]
+    speculation: SpeculationFigures
     store: StoreFigures

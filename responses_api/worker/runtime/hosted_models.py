@@ -9,7 +9,7 @@ from typing import Any
 import structlog
 from django.conf import settings
 
-from inference import MlxOptions, ModelEntry, Registry, ScriptedOptions, open_model
+from inference import MlxOptions, ModelEntry, Registry, ScriptedOptions, SpeculationOptions, open_model
 from inference.types import ChatTokenizer, Engine, EngineLoad, ModelError, Progress, Sink
 
 from .restart_backoff import RestartBackoff
@@ -173,6 +173,7 @@ class ModelHost:
             prefill_step=settings.RESPONSES_PREFILL_STEP,
             prompt_cache_bytes=settings.RESPONSES_PROMPT_CACHE_MAX_BYTES,
             blas_cache=settings.RESPONSES_DATA_DIR / "libraries",
+            speculation=speculation_options(),
         )
         self._models[entry.name] = self._hosted(entry, announcement_of(entry), options)
 
@@ -205,6 +206,16 @@ class ModelHost:
         return HostedModel(
             announcement=announcement, engine=engine, tokenizer=tokenizer, make_engine=lambda: opened()[0]
         )
+
+
+def speculation_options() -> SpeculationOptions | None:
+    """The limits that the settings give; None if they turn speculation off."""
+    if settings.RESPONSES_SPECULATION == "off":
+        return None
+    return SpeculationOptions(
+        sequences=settings.RESPONSES_SPECULATION_MAX_SEQUENCES,
+        draft_tokens=settings.RESPONSES_SPECULATION_MAX_TOKENS,
+    )
 
 
 def announcement_of(entry: ModelEntry) -> dict[str, Any]:

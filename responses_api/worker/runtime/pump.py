@@ -6,6 +6,7 @@ import threading
 import structlog
 
 from inference.types import Chunk, Finish
+from responses_api.counting import ACCEPTED_TOKENS, DRAFTED_TOKENS, count
 from responses_api.interruptions import StopReason
 from responses_api.worker.generation.run import Run
 
@@ -74,6 +75,9 @@ class Pump:
         while (chunks := self._chunks.take()) is not None:
             grouped: dict[str, list[Chunk]] = {}
             for chunk in chunks:
+                if chunk.drafted_tokens:  # also of compactions, and of runs that nobody waits for any more
+                    count(DRAFTED_TOKENS, chunk.drafted_tokens)
+                    count(ACCEPTED_TOKENS, chunk.accepted_tokens)
                 grouped.setdefault(chunk.request_id, []).append(chunk)
             for sequence_id, batch in grouped.items():
                 run = self._table.of_sequence(sequence_id)

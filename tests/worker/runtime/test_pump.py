@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from inference.types import Chunk
+from responses_api.counting import ACCEPTED_TOKENS, DRAFTED_TOKENS, take_counts
 from responses_api.interruptions import StopReason
 from responses_api.worker.runtime.finisher import Finisher
 from responses_api.worker.runtime.pump import CHUNK_LISTS, ChunkQueue, Pump
@@ -96,6 +97,17 @@ def test_each_run_gets_its_chunks_in_order(harness: Harness) -> None:
     assert [part.text for part in two.fed] == ["b"]
     assert harness.finisher.ends == [(one, "error", "So it is.", False)]
     assert harness.table.of_sequence(one.sequence_id) is None
+
+
+def test_guessed_tokens_are_counted_whoever_they_were_for(harness: Harness) -> None:
+    take_counts()
+    run = harness.open(FakeRun(row=1))
+    harness.chunks.put([chunk(run, finish="stop", drafted_tokens=9, accepted_tokens=7)])
+    harness.chunks.put([chunk(FakeRun(row=2), finish="cancelled", drafted_tokens=3, accepted_tokens=0)])
+    harness.pump.start()
+    harness.pump.stop(10)
+    counts = take_counts()
+    assert (counts[DRAFTED_TOKENS.name], counts[ACCEPTED_TOKENS.name]) == (12, 7)
 
 
 def test_a_job_that_has_started_can_be_preempted(harness: Harness) -> None:
