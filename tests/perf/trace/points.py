@@ -45,7 +45,7 @@ FUNCTIONS = (
     Point("inference.engine.scheduler", "Scheduler.release", "admission"),
     Point("inference.engine.batch", "Batch.step", "batch bookkeeping"),
     Point("inference.engine.batch", "Batch._read", "reading prompts"),
-    Point("inference.engine.batch", "Batch._score", "log-probabilities"),
+    Point("inference.engine.batch", "score_responses", "log-probabilities"),
     Point("inference.engine.batch", "Batch._advance", "building chunks"),
     Point("inference.engine.batch", "Batch._keep", "prefix cache"),
     Point("inference.engine.prompt_queue", "PromptQueue.start", "prefix cache"),
