@@ -17,6 +17,7 @@ from inference.models.downloads import (
 from inference.models.model_files import read_dialect
 from inference.models.registry import ModelEntry, Registry
 from inference.models.verify import ModelFacts, verify_loadable
+from inference.prefix_cache.disk_cache import DiskOptions
 from inference.scripted.engine import ScriptedOptions
 from inference.speculation.options import SpeculationOptions
 from inference.types import (
@@ -38,6 +39,7 @@ __all__ = [
     "ChatTokenizer",
     "Chunk",
     "Constraint",
+    "DiskOptions",
     "Engine",
     "EngineLoad",
     "GenerationRequest",

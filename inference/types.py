@@ -4,7 +4,7 @@ Requests go in as messages and chunks come out in batches, so that an engine may
 another process.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -116,6 +116,8 @@ class GenerationRequest:
     """The name of the private prefix cache that is used."""
     cache_key: str = ""
     """A hint: what is cached under one key of a scope is kept, and dropped, together. It gives access to nothing."""
+    cache_on_disk: bool = False
+    """Whether its state may be written to the disk."""
     cuts: tuple[int, ...] = ()
     """Positions in the prompt at which other prompts are likely to differ, where its state is worth keeping."""
     priority: int = 0
@@ -190,6 +192,21 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheFigures:
+    """What one tier of a prefix cache has done since it was made, and its size."""
+
+    hits: int = 0
+    """Prompts for which it had state."""
+    misses: int = 0
+    """Prompts for which it was searched in vain."""
+    tokens: int = 0
+    """Prompt tokens whose state came from it."""
+    evictions: int = 0
+    """States that were dropped to make room."""
+    nbytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EngineLoad:
     """A snapshot of an engine's load."""
 
@@ -198,9 +215,10 @@ class EngineLoad:
     slots: int
     free: int
     """Slots that no running or waiting request will take."""
-    cache_bytes: int
     step_seconds: float = 0.0
     """Age of the step that runs now; 0 between steps."""
+    memory_cache: CacheFigures = CacheFigures()
+    disk_cache: CacheFigures = CacheFigures()
 
 
 class Engine(Protocol):
@@ -224,6 +242,11 @@ class Engine(Protocol):
 
     def forget(self, scope: str) -> None:
         """Drop the prefix cache of a scope, and cache nothing more for it. Any thread; never blocks."""
+
+    def retain(self, scopes: Collection[str]) -> None:
+        """Drop the prefix caches of all other scopes, also those that other processes have left on the disk. Any
+        thread; never blocks.
+        """
 
     def load(self) -> EngineLoad:
         """The current load. Any thread; never blocks."""

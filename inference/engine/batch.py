@@ -109,7 +109,7 @@ class Batch:
         """Read a slice of prompts and decode one token of every generating sequence."""
         chunks = self._take_compiled()
         with mx.stream(self._generator.stream):
-            chunks += self._prompts.start(self._prefix_cache)
+            chunks += self._prompts.start(self._prefix_cache, is_idle=not self._generating)
         chunks += self._read()
         if self._generating:
             try:
@@ -220,9 +220,9 @@ class Batch:
         finish: Finish | None = last.finish_reason
         if finish is not None:
             del self._generating[sequence.uid]
-            self._keep(sequence, last.all_tokens, last.prompt_cache)
+            self._keep(sequence, last.all_tokens, last.prompt_cache, answered=not error)
         elif sequence.stop.is_complete or is_whole:
-            self._withdraw(sequence)
+            self._withdraw(sequence, answered=not error)
         else:
             return Chunk(request_id=sequence.request.id, **output)
         if matcher is not None and error:
@@ -232,13 +232,13 @@ class Batch:
             finish = "stop"
         return sequence.final(finish, error=error, **output)
 
-    def _withdraw(self, sequence: Sequence) -> None:
+    def _withdraw(self, sequence: Sequence, *, answered: bool = False) -> None:
         """Take a sequence out of the generator and put its state into the prefix cache."""
         with mx.stream(self._generator.stream):
             removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
             if sequence.uid in removed:
                 cache, tokens = removed[sequence.uid]
-                self._keep(sequence, tokens, cache)
+                self._keep(sequence, tokens, cache, answered=answered)
         if self._speculating is not None:
             self._speculating.forget(sequence.uid)
         del self._generating[sequence.uid]
@@ -250,13 +250,17 @@ class Batch:
         self._generator = self._new_generator()
         return [sequence.failed(error) for sequence in failed]
 
-    def _keep(self, sequence: Sequence, tokens: list[int], cache: list[Any]) -> None:
+    def _keep(self, sequence: Sequence, tokens: list[int], cache: list[Any], *, answered: bool = False) -> None:
+        """Put a state into the prefix cache; on the disk only that of a sequence that has given its answer."""
         if not self._prefix_cache.max_bytes:
             return
         try:
             with mx.stream(self._generator.stream):
                 request = sequence.request
-                if self._prefix_cache.insert(request.cache_scope, tokens, cache, key=request.cache_key):
+                on_disk = answered and request.cache_on_disk
+                if self._prefix_cache.insert(
+                    request.cache_scope, tokens, cache, key=request.cache_key, on_disk=on_disk
+                ):
                     read = min(len(tokens), len(request.prompt))
                     sequence.written = max(0, read - sequence.cached)
         except Exception:  # the cache only saves time

@@ -8,13 +8,15 @@ import gc
 import logging
 import threading
 from collections import deque
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.engine.blas import preload_openblas
 from inference.engine.scheduler import Scheduler
 from inference.models.registry import ModelEntry
+from inference.prefix_cache.disk_cache import DiskCache, DiskOptions
 from inference.speculation.options import SpeculationOptions
 from inference.types import STOPPED, Chunk, EngineLoad, GenerationRequest, ModelError, ModelInfo, Progress, Sink
 
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+_DISK_SECONDS = 1.0
+"""How long the start waits for the list of files in the prompt cache's directory, which goes on being read."""
 _IDLE_SECONDS = 1.0
 """How often an idle engine checks whether its process is ending."""
 
@@ -34,6 +38,7 @@ class MlxOptions:
 
     blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly.
     speculation: None drafts nothing.
+    disk: where prompts are cached that may be; None caches them in memory alone.
     """
 
     batch_size: int = 32
@@ -41,6 +46,7 @@ class MlxOptions:
     prompt_cache_bytes: int = 1 << 30
     blas_cache: Path | None = None
     speculation: SpeculationOptions | None = field(default_factory=SpeculationOptions)
+    disk: DiskOptions | None = None
 
 
 class MlxEngine:
@@ -64,7 +70,9 @@ class MlxEngine:
         self._closing = False
         self._load_error: ModelError | None = None
         self._prefix_cache: PrefixCache | None = None
+        self._disk_cache = DiskCache(self.options.disk, model=entry.digest) if self.options.disk is not None else None
         self._to_forget: deque[str] = deque()
+        self._to_retain: Collection[str] | None = None
 
     def start(self, *, progress: Progress | None = None) -> None:
         """Load the model on the engine's thread and return when it can serve. Raises ModelError; it may be called again
@@ -100,16 +108,28 @@ class MlxEngine:
 
     def forget(self, scope: str) -> None:
         self._to_forget.append(scope)
+        if self._disk_cache is not None:
+            self._disk_cache.forget(scope)
+
+    def retain(self, scopes: Collection[str]) -> None:
+        self._to_retain = scopes
+        if self._disk_cache is not None:
+            self._disk_cache.retain(scopes)
 
     def load(self) -> EngineLoad:
         cache = self._prefix_cache  # its own thread sets it to None when it ends
-        return self._scheduler.load(cache_bytes=cache.nbytes if cache is not None else 0)
+        load = self._scheduler.load()
+        if cache is None:
+            return load
+        return replace(load, memory_cache=cache.memory_figures, disk_cache=cache.disk_figures)
 
     def close(self) -> None:
         self._closing = True
         self._scheduler.close()
         if self._thread is not None:
             self._thread.join()
+        if self._disk_cache is not None:
+            self._disk_cache.close()
 
     # The engine's thread.
 
@@ -155,7 +175,13 @@ class MlxEngine:
         from inference.prefix_cache.layout import Layout
         from inference.prefix_cache.prefix_cache import PrefixCache
 
-        self._prefix_cache = PrefixCache(self.options.prompt_cache_bytes, Layout.of_model(loaded.model))
+        layout = Layout.of_model(loaded.model)
+        disk = self._disk_cache if layout is not None and self.options.prompt_cache_bytes else None
+        if disk is not None and layout is not None:
+            disk.open(layout, layout.signature(loaded.model))
+        self._prefix_cache = PrefixCache(
+            self.options.prompt_cache_bytes, layout, disk=disk, worth_reading=self.options.prefill_step // 4
+        )
         batch = Batch(
             loaded,
             self.info,
@@ -164,6 +190,8 @@ class MlxEngine:
             prefix_cache=self._prefix_cache,
             speculation=self.options.speculation,
         )
+        if disk is not None:
+            disk.settle(_DISK_SECONDS)
         if not self._closing:
             self._scheduler.open()
         self._ready.set()
@@ -182,6 +210,9 @@ class MlxEngine:
             chunks += batch.cancel(request_id)
         while self._to_forget and self._prefix_cache is not None:
             self._prefix_cache.forget(self._to_forget.popleft())
+        scopes, self._to_retain = self._to_retain, None
+        if scopes is not None and self._prefix_cache is not None:
+            self._prefix_cache.retain(scopes)
         for request in self._scheduler.admit():
             chunks += batch.add(request)
         if len(batch):

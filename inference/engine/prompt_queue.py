@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 _STARTED_AHEAD = 8
 """How many sequences may look up a prefix and count as started before their prompt is read."""
+_READING_SECONDS = 0.005
+"""How long an engine without other work waits for the disk in one step."""
 _IDLE_SLICES = 3
 """How many slices of short prompts are read at once while nothing is generating."""
 
@@ -36,20 +38,37 @@ class PromptQueue:
         """The rest of its prompt is longer than a slice, or is to be read in more than one."""
         return sequence.remaining > self._slice_tokens or bool(sequence.cuts)
 
-    def start(self, prefix_cache: "PrefixCache") -> list[Chunk]:
-        """Look up the prefixes of the sequences that will be read next; returns their first chunks."""
+    def start(self, prefix_cache: "PrefixCache", *, is_idle: bool) -> list[Chunk]:
+        """Look up the prefixes of the sequences that will be read next; returns their first chunks.
+
+        A sequence waits while its prefix is read from the disk. If `is_idle`, so does the caller, for a moment.
+        """
         chunks = []
-        for sequence in list(self._sequences.values())[:_STARTED_AHEAD]:
-            if not sequence.started:
+        next_ones = list(self._sequences.values())[:_STARTED_AHEAD]
+        for sequence in next_ones:
+            if not sequence.started and self._has_read(sequence, prefix_cache):
                 sequence.started = True
                 request = sequence.request
-                hit = prefix_cache.fetch(request.cache_scope, sequence.context, key=request.cache_key)
+                hit = prefix_cache.fetch(
+                    request.cache_scope, sequence.context, key=request.cache_key, reading=sequence.reading
+                )
                 sequence.cache, sequence.done, sequence.cached = hit.cache, hit.covered, hit.covered
+                sequence.reading = None
                 if prefix_cache.wants_cuts:
                     sequence.plan_cuts((*request.cuts, hit.known), apart=self._slice_tokens // 4)
                 cached = min(sequence.cached, len(request.prompt))
                 chunks.append(Chunk(request_id=request.id, started=True, cached_tokens=cached))
+        if is_idle and next_ones and not any(sequence.started for sequence in next_ones):
+            assert next_ones[0].reading is not None
+            next_ones[0].reading.wait(_READING_SECONDS)
         return chunks
+
+    def _has_read(self, sequence: Sequence, prefix_cache: "PrefixCache") -> bool:
+        """Whether nothing more of a sequence's prefix comes from the disk; begins to read it."""
+        if not sequence.sought:
+            sequence.sought = True
+            sequence.reading = prefix_cache.read(sequence.request.cache_scope, sequence.context)
+        return sequence.reading is None or sequence.reading.is_done
 
     def next_group(self, *, is_idle: bool, awaits_first_token: bool) -> list[Sequence]:
         """The sequences to read in this step: one long prompt, or several short ones. They alternate.

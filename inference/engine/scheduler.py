@@ -57,7 +57,8 @@ class Scheduler:
             self._open = False
             self._wake()
 
-    def load(self, *, cache_bytes: int = 0) -> EngineLoad:
+    def load(self) -> EngineLoad:
+        """The load, without the figures of the caches."""
         with self._changed:
             running, waiting = len(self._running), len(self._waiting)
         began = self._step_began
@@ -66,7 +67,6 @@ class Scheduler:
             waiting=waiting,
             slots=self.slots,
             free=max(0, self.slots - running - waiting),
-            cache_bytes=cache_bytes,
             step_seconds=0.0 if began is None else time.monotonic() - began,
         )
 

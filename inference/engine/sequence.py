@@ -8,6 +8,7 @@ from inference.constraints.matching import Matcher
 from inference.engine.detokenizer import Detokenizer
 from inference.engine.logprobs import Scores, Spelling
 from inference.engine.stop_strings import StopStrings
+from inference.prefix_cache.disk_cache import Reading
 from inference.speculation.drafter import Drafter
 from inference.types import Chunk, Finish, GenerationRequest, ModelInfo, TokenLogprob
 
@@ -24,6 +25,8 @@ class Sequence:
         self.request, self.limit, self.detokenizer, self.matcher = request, limit, detokenizer, matcher
         self.context = request.prompt + request.generated  # read before a token is chosen
         self.stop = StopStrings(request.stop)
+        self.sought = False  # its prefix was looked for on the disk
+        self.reading: Reading | None = None
         self.started = False
         self.cache: list[Any] | None = None
         self.done = 0  # tokens of the context that are in `cache`

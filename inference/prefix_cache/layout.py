@@ -6,9 +6,11 @@ the window is wide. Whatever else there is, such as the state of recurrent layer
 whole, at the position where a snapshot of it was taken.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 import mlx.core as mx
@@ -65,6 +67,19 @@ class Layout:
             return cls(mlx_lm.make_prompt_cache(model))
         except ValueError:
             return None
+
+    def signature(self, model: Any) -> str:
+        """What tells this model's states from others: the kinds, shapes and types of its arrays, and mlx-lm's version.
+        Reads one token.
+        """
+        cache = mlx_lm.make_prompt_cache(model)
+        model(mx.array([[0]]), cache=cache)
+        arrays = [(part.place, part.name, self.needs[part.group], self.cut(cache, part, 0, 1)) for part in self.parts]
+        described = [(place, name, need, array.shape, str(array.dtype)) for place, name, need, array in arrays]
+        leaves = [
+            (name, getattr(leaf, "shape", leaf), str(getattr(leaf, "dtype", ""))) for name, leaf in self.snapshot(cache)
+        ]
+        return json.dumps([version("mlx-lm"), described, leaves])
 
     @property
     def can_be_cut_anywhere(self) -> bool:

@@ -84,6 +84,10 @@ class States:
         tree = self._trees.get(scope)
         return tree.walk(tokens) if tree is not None else ([], 0)
 
+    def scopes(self) -> set[str]:
+        """Those that have states."""
+        return set(self._trees)
+
     def edges(self, scope: str) -> Iterator[Edge]:
         """All edges of a scope, each before those below it."""
         tree = self._trees.get(scope)

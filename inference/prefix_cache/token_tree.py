@@ -1,14 +1,12 @@
 """A radix tree over tokens, and the positions in it at which a state can be resumed.
 
 Tokens are bytes, four per token, so that an edge of any length is compared by one call of C. What the edges carry is
-up to the owner of the tree; the tree itself knows how much of the state each edge covers. Standard library and numpy.
+up to the owner of the tree; the tree itself knows how much of the state each edge covers. Standard library only.
 """
 
 from array import array
 from collections.abc import Iterator, Sequence
 from typing import Generic, TypeVar
-
-import numpy as np
 
 WIDTH = array("i").itemsize
 """Bytes per token."""
@@ -110,6 +108,18 @@ def longest_cut(path: Sequence[Node[Content]], limit: int, *, needs: Sequence[in
     return position
 
 
+def known_before(path: Sequence[Node[Content]], end: int, group: int) -> int:
+    """Of how many tokens before a position on `path` the state of a group is known without a gap."""
+    first = end
+    for node in reversed(path):
+        known = max(node.end - node.tails[group], node.start)
+        if known < min(node.end, end):
+            first = known
+        if node.start < end and known > node.start:
+            break
+    return end - first
+
+
 def _covered(path: Sequence[Node[Content]], limit: int, group: int, need: int | None) -> int:
     """The last position, at most `limit`, before which a group's state is known as far back as it needs."""
     end = 0  # of the run of known positions that is being followed upwards; 0 for none
@@ -128,6 +138,11 @@ def _covered(path: Sequence[Node[Content]], limit: int, group: int, need: int | 
 
 def _common(one: bytes, other: bytes) -> int:
     """How many tokens two sequences have in common from their start on."""
-    size = min(len(one), len(other))
-    differs = np.frombuffer(one[:size], dtype=np.int32) != np.frombuffer(other[:size], dtype=np.int32)
-    return int(differs.argmax()) if differs.any() else size // WIDTH
+    fewest, most = 0, min(len(one), len(other)) // WIDTH
+    while fewest < most:
+        middle = (fewest + most + 1) // 2
+        if one[fewest * WIDTH : middle * WIDTH] == other[fewest * WIDTH : middle * WIDTH]:
+            fewest = middle
+        else:
+            most = middle - 1
+    return fewest

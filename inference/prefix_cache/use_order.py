@@ -21,6 +21,7 @@ class UseOrder:
         """By scope, when the states of each key were last used."""
         self._edges_of_key: Counter[tuple[str, str]] = Counter()
         self._clock = 0
+        self.evictions = 0
 
     def use(self, path: Sequence[Edge], *, window: int, key: str) -> None:
         """The state at the end of a path is used; `window` is how many tokens before the end its widest window has."""
@@ -43,6 +44,7 @@ class UseOrder:
 
     def drop_oldest(self) -> None:
         """Drop the least recently used edge, or the windows and the snapshot of one that others continue."""
+        self.evictions += 1
         node = next(iter(self._edges))
         resumable = next(iter(self._resumable), None)
         if resumable is not None and resumable.children and resumable.content.resumed < node.content.used:

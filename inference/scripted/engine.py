@@ -9,7 +9,7 @@ import codecs
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from inference.engine.scheduler import Scheduler
@@ -166,6 +166,9 @@ class ScriptedEngine:
         self._scheduler.cancel(request_id)
 
     def forget(self, scope: str) -> None:
+        """There is no prefix cache."""
+
+    def retain(self, scopes: Collection[str]) -> None:
         """There is no prefix cache."""
 
     def load(self) -> EngineLoad:

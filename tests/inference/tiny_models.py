@@ -2,7 +2,11 @@
 every token before, and is the same each time.
 """
 
+import json
+from pathlib import Path
 from typing import Any
+
+from inference.models.registry import ModelEntry
 
 SIZE = 300
 """Tokens in the vocabulary."""
@@ -54,3 +58,30 @@ def tiny_model(kind: str) -> Any:
     model.load_weights(list(weights.items()))
     mx.eval(model.parameters())
     return model
+
+
+def write_tiny_model(directory: Path, kind: str) -> ModelEntry:
+    """The model of a kind as files that an engine loads."""
+    import mlx.core as mx
+    from mlx.utils import tree_flatten
+
+    directory.mkdir(parents=True)
+    (directory / "config.json").write_text(json.dumps(CONFIGS[kind]))
+    weights: Any = tree_flatten(tiny_model(kind).parameters())
+    mx.save_safetensors(str(directory / "model.safetensors"), dict(weights))
+    vocabulary = {chr(0x100 + number): number for number in range(SIZE)}
+    tokenizer = {"model": {"type": "BPE", "vocab": vocabulary, "merges": []}, "decoder": {"type": "ByteLevel"}}
+    (directory / "tokenizer.json").write_text(json.dumps(tokenizer))
+    return ModelEntry(
+        name=kind.replace(" ", "-"),
+        source="test",
+        digest=f"sha256:{kind}",
+        context_length=2048,
+        vocab_size=SIZE,
+        temperature=1.0,
+        top_p=1.0,
+        size_bytes=0,
+        weights="fp32",
+        added_at="2026-01-01T00:00:00+00:00",
+        path=directory,
+    )

@@ -44,7 +44,7 @@ def test_the_next_turn_starts_from_the_cache_and_says_the_same(mlx: Client) -> N
     prompt = len(mlx.tokenizer.render([{"role": "user", "content": QUESTIONS[0]}]))
     assert mlx.recorder.wait(cached)[0].cached_tokens > prompt
     assert mlx.recorder.wait(uncached)[0].cached_tokens == 0
-    assert mlx.engine.load().cache_bytes > 0
+    assert mlx.engine.load().memory_cache.nbytes > 0
 
 
 def test_the_same_prompt_again_is_cached_but_for_one_token(mlx: Client) -> None:

@@ -17,7 +17,10 @@ INFO = ModelInfo(name="m", digest="d", context_length=100, vocab_size=256)
 class NoPrefixes:
     wants_cuts = False
 
-    def fetch(self, scope: str, prompt: tuple[int, ...], *, key: str) -> Hit:
+    def read(self, scope: str, prompt: tuple[int, ...]) -> None:
+        return None
+
+    def fetch(self, scope: str, prompt: tuple[int, ...], *, key: str, reading: None) -> Hit:
         return Hit()
 
 
@@ -33,7 +36,7 @@ def queue() -> PromptQueue:
 def fill(queue: PromptQueue, **lengths: int) -> None:
     for name, length in lengths.items():
         queue.add(Sequence(request(name, length), limit=5, detokenizer=BytesDetokenizer([b"x"] * 256)))
-    queue.start(NoPrefixes())  # type: ignore[arg-type]
+    queue.start(NoPrefixes(), is_idle=False)  # type: ignore[arg-type]
 
 
 def next_names(queue: PromptQueue, *, is_idle: bool = False, awaits_first_token: bool = False) -> list[str]:
@@ -72,7 +75,7 @@ def test_no_slice_comes_between_a_sequence_and_its_first_token(queue: PromptQueu
 def test_a_sequence_is_read_only_after_it_was_started(queue: PromptQueue) -> None:
     queue.add(Sequence(request("late", 5), limit=5, detokenizer=BytesDetokenizer([b"x"])))
     assert next_names(queue) == []
-    (chunk,) = queue.start(NoPrefixes())  # type: ignore[arg-type]
+    (chunk,) = queue.start(NoPrefixes(), is_idle=False)  # type: ignore[arg-type]
     assert (chunk.request_id, chunk.started) == ("late", True)
     assert next_names(queue) == ["late"]
 

@@ -52,8 +52,8 @@ def test_load_counts_waiting_requests_against_the_free_slots() -> None:
     scheduler.submit(request("a"))
     scheduler.admit()
     scheduler.submit(request("b"))
-    load = scheduler.load(cache_bytes=5)
-    assert (load.running, load.waiting, load.slots, load.free, load.cache_bytes) == (1, 1, 3, 1, 5)
+    load = scheduler.load()
+    assert (load.running, load.waiting, load.slots, load.free) == (1, 1, 3, 1)
 
 
 def test_it_refuses_before_it_opens_and_after_it_closes() -> None:

@@ -7,6 +7,8 @@ import pytest
 from inference.prefix_cache.layout import Layout
 from inference.prefix_cache.prefix_cache import PrefixCache
 
+from .fakes import new_state
+
 BYTES = 2 * 4 * 8  # a token: keys and values, one head of 8 numbers in fp32
 
 
@@ -102,3 +104,13 @@ def test_a_scope_that_is_forgotten_keeps_nothing_and_takes_nothing_more() -> Non
     assert fetch(cache, "a", (1, 2, 3, 4)) == fetch(cache, "a", (4, 5, 6, 7)) == (None, 0)
     assert fetch(cache, "b", (1, 2, 3, 4))[1] == 3
     assert cache.nbytes == 3 * BYTES
+
+
+def test_where_nobody_resumes_a_snapshot_goes_before_the_end_of_another_sequence() -> None:
+    """The sequences that continue it stay."""
+    one = sum(layer.nbytes for layer in new_state("recurrent", (1,)))
+    cache = PrefixCache(3 * one, Layout(new_state("recurrent", (1,))))
+    for tokens in ((1,), (9,), (1, 2), (1, 2, 3)):
+        cache.insert("a", tokens, new_state("recurrent", tokens))
+    assert [cache.fetch("a", (*tokens, 0)).covered for tokens in ((1,), (9,), (1, 2), (1, 2, 3))] == [0, 1, 2, 3]
+    assert cache.nbytes == 3 * one

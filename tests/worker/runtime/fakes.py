@@ -67,9 +67,7 @@ class FakeEngine:
     forgotten: list[str] = field(default_factory=list)
 
     def load(self) -> EngineLoad:
-        return EngineLoad(
-            running=self.running, waiting=0, slots=self.slots, free=self.slots - self.running, cache_bytes=0
-        )
+        return EngineLoad(running=self.running, waiting=0, slots=self.slots, free=self.slots - self.running)
 
     def submit(self, request: Any) -> None:
         if self.is_gone:

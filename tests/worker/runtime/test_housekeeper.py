@@ -35,7 +35,7 @@ class Harness:
         self.woken: list[bool] = []
         self.ended = Mock(spec=EndedStreams)
         self.host = Mock(spec=ModelHost)
-        model = Mock(load=lambda: EngineLoad(running=1, waiting=2, slots=4, free=1, cache_bytes=0))
+        model = Mock(load=lambda: EngineLoad(running=1, waiting=2, slots=4, free=1))
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False
         self.host.announcements = list(Process.objects.get(pk=user.worker).served_models)
