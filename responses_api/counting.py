@@ -36,6 +36,20 @@ GENERATIONS = Family(
 )
 INPUT_TOKENS = Family("mlx_responses_input_tokens_total", "Tokens of the prompts of generations.")
 CACHED_TOKENS = Family("mlx_responses_cached_tokens_total", "Prompt tokens found in the prefix cache.")
+PROMPT_CACHE_HITS = Family(
+    "mlx_responses_prompt_cache_hits_total",
+    "Prompts whose beginning was found in a tier of the cache.",
+    labels=("tier",),
+)
+PROMPT_CACHE_MISSES = Family(
+    "mlx_responses_prompt_cache_misses_total", "Prompts of which a tier of the cache had nothing.", labels=("tier",)
+)
+PROMPT_CACHE_TOKENS = Family(
+    "mlx_responses_prompt_cache_tokens_total", "Prompt tokens found in a tier of the cache.", labels=("tier",)
+)
+PROMPT_CACHE_EVICTIONS = Family(
+    "mlx_responses_prompt_cache_evictions_total", "Parts of prompts evicted from a tier of the cache.", labels=("tier",)
+)
 OUTPUT_TOKENS = Family("mlx_responses_output_tokens_total", "Tokens generated.")
 DRAFTED_TOKENS = Family("mlx_responses_drafted_tokens_total", "Tokens guessed by speculation and verified.")
 ACCEPTED_TOKENS = Family("mlx_responses_accepted_tokens_total", "Guessed tokens that the model chose.")
@@ -70,6 +84,10 @@ FAMILIES = (
     GENERATIONS,
     INPUT_TOKENS,
     CACHED_TOKENS,
+    PROMPT_CACHE_HITS,
+    PROMPT_CACHE_MISSES,
+    PROMPT_CACHE_TOKENS,
+    PROMPT_CACHE_EVICTIONS,
     OUTPUT_TOKENS,
     DRAFTED_TOKENS,
     ACCEPTED_TOKENS,

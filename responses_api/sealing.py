@@ -104,6 +104,11 @@ class Sealer:
         raise NotSealedHere
 
 
+def prompt_cache_secret(secret: str) -> bytes:
+    """The secret with which workers seal cached prompts on their disks."""
+    return _derived(secret, b"mlx-responses prompt cache")
+
+
 def fingerprint(secret: str) -> str:
     """64 hexadecimal digits that identify a secret without revealing it."""
     return _derived(secret, b"mlx-responses fingerprint").hex()

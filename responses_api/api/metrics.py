@@ -49,6 +49,8 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
         ("workers", "Live worker processes.", len(status.workers)),
         ("web_processes", "Live web processes that have had a reader.", status.web_processes),
         ("assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
+        ("prompt_cache_bytes", "Bytes of prompts cached in memory, by heartbeats.", status.prompt_cache_bytes),
+        ("prompt_cache_disk_bytes", "Bytes of prompts cached on disk, by heartbeats.", status.prompt_cache_disk_bytes),
         ("uptime_seconds", "Age of the oldest live process.", status.uptime_seconds),
         ("store_entries", "Stored responses.", status.store_entries),
         ("store_bytes", "Bytes of responses and items in the store.", status.store_bytes),

@@ -86,6 +86,10 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
             "drafted_tokens": counted(counting.DRAFTED_TOKENS.name),
             "accepted_tokens": counted(counting.ACCEPTED_TOKENS.name),
         },
+        "prompt_cache": {
+            "memory": cache_tier(status, "memory", size=status.prompt_cache_bytes),
+            "disk": cache_tier(status, "disk", size=status.prompt_cache_disk_bytes),
+        },
         "store": {
             "entries": status.store_entries,
             "bytes": status.store_bytes,
@@ -96,4 +100,19 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
             "expiries": counted(counting.STORE_EXPIRIES.name),
             "refusals": counted(counting.STORE_REFUSALS.name),
         },
+    }
+
+
+def cache_tier(status: ServerStatus, tier: str, *, size: int) -> objects.CacheTierFigures:
+    """The figures of one tier of the cache of prompts."""
+
+    def counted(family: counting.Family) -> int:
+        return int(status.counts.get(counting.series(family.name, tier=tier), 0))
+
+    return {
+        "bytes": size,
+        "hits": counted(counting.PROMPT_CACHE_HITS),
+        "misses": counted(counting.PROMPT_CACHE_MISSES),
+        "tokens": counted(counting.PROMPT_CACHE_TOKENS),
+        "evictions": counted(counting.PROMPT_CACHE_EVICTIONS),
     }

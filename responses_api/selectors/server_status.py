@@ -52,6 +52,10 @@ class ServerStatus:
     """Clients that wait for a response or stream one, by the last heartbeats of the web processes."""
     workers: tuple[WorkerStatus, ...]
     web_processes: int
+    prompt_cache_bytes: int
+    """Bytes of prompts that all workers have cached in memory, by their last heartbeats."""
+    prompt_cache_disk_bytes: int
+    """The same, on the disks of their hosts."""
     assembly_bytes: int
     """Bytes of histories that all processes are reading, by their last heartbeats."""
     models: tuple[LiveModel, ...]
@@ -86,6 +90,8 @@ def server_status() -> ServerStatus:
         readers=web["readers"] or 0,
         workers=workers,
         web_processes=web["processes"],
+        prompt_cache_bytes=live.aggregate(bytes=Sum("prompt_cache_bytes"))["bytes"] or 0,
+        prompt_cache_disk_bytes=prompt_cache_disk_bytes(live),
         assembly_bytes=assembly_bytes(live),
         models=get_live_workers().models,
         store_entries=entries,
@@ -98,6 +104,12 @@ def assembly_bytes(live: QuerySet[Process]) -> int:
     """The bytes of histories being read; a process that is both web and worker has two rows with the same figure."""
     by_process = live.order_by().values("host", "pid").annotate(bytes=Max("assembly_bytes"))
     return sum(row["bytes"] for row in by_process)
+
+
+def prompt_cache_disk_bytes(live: QuerySet[Process]) -> int:
+    """The bytes of prompts on disks; the workers of a host share a directory, and each knows its size."""
+    by_host = live.order_by().values("host").annotate(bytes=Max("prompt_cache_disk_bytes"))
+    return sum(row["bytes"] for row in by_host)
 
 
 def worker_statuses() -> tuple[WorkerStatus, ...]:

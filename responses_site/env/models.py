@@ -1,6 +1,7 @@
 """The engine, the models, and their memory."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from responses_site import setting_kinds as kinds
 from responses_site.setting_kinds import GIB, MIB, NAMES, TEXT
@@ -79,6 +80,21 @@ class ModelSettings:
         kinds.byte_count(0),
         2 * GIB,
         "Memory for prompt prefixes that are kept for reuse; 0 keeps none.",
+    )
+    prompt_cache_dir: Path | None = setting(
+        "RESPONSES_PROMPT_CACHE_DIR",
+        kinds.DIRECTORY,
+        None,
+        "Directory in which workers also cache prompts of stored responses, encrypted, so that long conversations are "
+        "resumed at once after a restart. No other server may use it.",
+        default_text="none",
+    )
+    prompt_cache_dir_max_bytes: int = setting(
+        "RESPONSES_PROMPT_CACHE_DIR_MAX_BYTES",
+        kinds.byte_count(1),
+        16 * GIB,
+        "Maximum bytes of cached prompts in `RESPONSES_PROMPT_CACHE_DIR`; beyond it, the least recently used ones are "
+        "removed.",
     )
     reasoning_echo_max_bytes: int = setting(
         "RESPONSES_REASONING_ECHO_MAX_BYTES",

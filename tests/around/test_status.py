@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from django.db.models.functions import Now
 from django.test import Client, override_settings
 
+from inference.types import CacheFigures, EngineLoad
 from responses_api import counting
 from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe
 from responses_api.errors import NotFound
@@ -23,6 +24,7 @@ from responses_api.services.jobs.end_job import end_unowned
 from responses_api.services.jobs.event_log import LogCursor, all_batches, decode_batch, expire_event_logs
 from responses_api.services.processes import publish_counts as publishing
 from responses_api.services.processes.announce_process import Announcement, announce_process, forget_process
+from responses_api.services.processes.count_caches import CacheCounts
 from responses_api.services.processes.expire_responses import expire_responses
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.store.delete_response import delete_response
@@ -201,6 +203,30 @@ def test_generations_are_counted_by_status_and_in_tokens(client: Client, user: A
     assert figures["mlx_responses_cached_tokens_total"] == 0
     assert figures["mlx_responses_duration_seconds_count"] == 3
     assert figures["mlx_responses_store_entries"] == 2
+
+
+def test_the_cache_of_prompts_is_counted_by_tier(client: Client) -> None:
+    """What engines have done since they were counted last, also one that began anew; sizes of live workers, and of each
+    host's disk once.
+    """
+    counts = CacheCounts()
+    memory, disk = CacheFigures(hits=2, misses=1, tokens=30, evictions=4), CacheFigures(hits=1, tokens=9)
+    for figures in (memory, memory, CacheFigures(hits=5, misses=1, tokens=40, evictions=4), CacheFigures(hits=1)):
+        counts.count({"m": EngineLoad(running=0, waiting=0, slots=1, free=1, memory_cache=figures, disk_cache=disk)})
+    for number, sizes in enumerate(((100, 1000), (10, 1000))):
+        announce_process(
+            Announcement(
+                id=f"w{number}", kind=Process.Kind.WORKER, prompt_cache_bytes=sizes[0], prompt_cache_disk_bytes=sizes[1]
+            )
+        )
+    shown = status(client)["prompt_cache"]
+    assert shown["memory"] == {"bytes": 110, "hits": 6, "misses": 1, "tokens": 40, "evictions": 4}
+    assert shown["disk"] == {"bytes": 1000, "hits": 1, "misses": 0, "tokens": 9, "evictions": 0}
+    series = metrics(client)
+    assert series['mlx_responses_prompt_cache_hits_total{tier="memory"}'] == 6
+    assert series['mlx_responses_prompt_cache_tokens_total{tier="disk"}'] == 9
+    assert series["mlx_responses_prompt_cache_bytes"] == 110
+    assert series["mlx_responses_prompt_cache_disk_bytes"] == 1000
 
 
 def test_a_histogram_counts_each_value_in_every_bucket_above_it(client: Client) -> None:

@@ -28,6 +28,12 @@ class Process(models.Model):
     step_seconds = models.FloatField(
         default=0.0, db_default=0.0, help_text="Age of the engine's current step, at the last heartbeat."
     )
+    prompt_cache_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="Bytes of prompts that it has cached in memory."
+    )
+    prompt_cache_disk_bytes = models.PositiveBigIntegerField(
+        default=0, db_default=0, help_text="Bytes of prompts cached on the disk of its host, by all processes."
+    )
 
     class Meta:
         ordering: ClassVar = ["-heartbeat_at"]

@@ -7,10 +7,11 @@ from responses_api.protocol.objects.items import Item, OutputItem
 from responses_api.protocol.objects.lists import ItemList
 from responses_api.protocol.objects.model import Model, ModelList
 from responses_api.protocol.objects.response import DeletedResponse, Response, ResponseError, ResponseStatus
-from responses_api.protocol.objects.status import Health, ServerStatus
+from responses_api.protocol.objects.status import CacheTierFigures, Health, ServerStatus
 from responses_api.protocol.objects.usage import InputTokens, Usage
 
 __all__ = [
+    "CacheTierFigures",
     "CompactedHistory",
     "Conversation",
     "DeletedConversation",

@@ -70,6 +70,23 @@ class StoreFigures(TypedDict):
     refusals: Count
 
 
+class CacheTierFigures(TypedDict):
+    """One tier of the cache of prompts, over all workers."""
+
+    bytes: Count
+    hits: Count
+    misses: Count
+    tokens: Count
+    evictions: Count
+
+
+class PromptCacheFigures(TypedDict):
+    """The cache of prompts, in memory and on disk."""
+
+    memory: CacheTierFigures
+    disk: CacheTierFigures
+
+
 class ServerStatus(TypedDict):
     """Figures of running, waiting and stored responses."""
 
@@ -86,4 +103,5 @@ class ServerStatus(TypedDict):
     workers: list[WorkerFigures]
     models: list[ModelFigures]
     speculation: SpeculationFigures
+    prompt_cache: PromptCacheFigures
     store: StoreFigures

@@ -1,11 +1,21 @@
-"""Makes workers drop what they have in memory of a deleted project or key."""
+"""Makes workers drop what they have cached of a deleted project or key."""
 
 from collections.abc import Iterable
 
 from responses_api import bus
 from responses_api.bus.messages import ForgetScopes
 from responses_api.caller import cache_scope
+from responses_api.models import ApiKey, Project
 from responses_api.selectors.models import get_live_workers
+
+
+def existing_scopes() -> frozenset[str]:
+    """The scopes of all projects and keys; what is cached of others can go."""
+    projects = {
+        cache_scope(project_id=project, key_id=None) for project in Project.objects.values_list("pk", flat=True)
+    }
+    keys = ApiKey.objects.values_list("project_id", "pk")
+    return frozenset(projects | {cache_scope(project_id=project, key_id=key) for project, key in keys})
 
 
 def forget_owners(*, project_id: int, key_ids: Iterable[int] = (), whole: bool = True) -> None:

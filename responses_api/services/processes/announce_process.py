@@ -25,6 +25,8 @@ class Announcement:
     step_seconds: float = 0.0
     """Age of the oldest step that an engine of a worker runs now."""
     models: list[dict[str, Any]] = field(default_factory=list)
+    prompt_cache_bytes: int = 0
+    prompt_cache_disk_bytes: int = 0
 
 
 def announce_process(announcement: Announcement) -> None:
@@ -37,6 +39,8 @@ def announce_process(announcement: Announcement) -> None:
         "step_seconds": announcement.step_seconds,
         "served_models": announcement.models,
         "assembly_bytes": bytes_in_flight(),
+        "prompt_cache_bytes": announcement.prompt_cache_bytes,
+        "prompt_cache_disk_bytes": announcement.prompt_cache_disk_bytes,
     }
     row = Process.objects.filter(pk=announcement.id)
     if not row.update(**values):

@@ -237,6 +237,7 @@ def _with_prompt(
             top_logprobs=request.top_logprobs if request.wants_logprobs else None,
             cache_scope=job.cache_scope,
             cache_key=request.prompt_cache_key or "",
+            cache_on_disk=_may_be_on_disk(job),
             cuts=job.tokenizer.cuts(prompt),
             priority=job.row.priority,
         ),
@@ -249,6 +250,11 @@ def _with_prompt(
         history=HistoryDigest.of(items) if job.tokenizer.dialect.thinks else None,
         scope=job.scope,
     )
+
+
+def _may_be_on_disk(job: _Job) -> bool:
+    """Whether state of the request may be written to the disk: not if it isn't stored, nor if it asks for memory."""
+    return job.row.store and job.request.prompt_cache_retention != "in_memory"
 
 
 class Compacting:
@@ -312,6 +318,7 @@ class Compacting:
             sampling=Sampling(temperature=0),
             cache_scope=self._job.cache_scope,
             cache_key=self._job.request.prompt_cache_key or "",
+            cache_on_disk=_may_be_on_disk(self._job),
             cuts=self._job.tokenizer.cuts(prompt),
             priority=self._job.row.priority,
         )

@@ -9,8 +9,17 @@ from typing import Any
 import structlog
 from django.conf import settings
 
-from inference import MlxOptions, ModelEntry, Registry, ScriptedOptions, SpeculationOptions, open_model
+from inference import (
+    DiskOptions,
+    MlxOptions,
+    ModelEntry,
+    Registry,
+    ScriptedOptions,
+    SpeculationOptions,
+    open_model,
+)
 from inference.types import ChatTokenizer, Engine, EngineLoad, ModelError, Progress, Sink
+from responses_api.sealing import prompt_cache_secret
 
 from .restart_backoff import RestartBackoff
 
@@ -174,6 +183,7 @@ class ModelHost:
             prompt_cache_bytes=settings.RESPONSES_PROMPT_CACHE_MAX_BYTES,
             blas_cache=settings.RESPONSES_DATA_DIR / "libraries",
             speculation=speculation_options(),
+            disk=disk_options(),
         )
         self._models[entry.name] = self._hosted(entry, announcement_of(entry), options)
 
@@ -215,6 +225,17 @@ def speculation_options() -> SpeculationOptions | None:
     return SpeculationOptions(
         sequences=settings.RESPONSES_SPECULATION_MAX_SEQUENCES,
         draft_tokens=settings.RESPONSES_SPECULATION_MAX_TOKENS,
+    )
+
+
+def disk_options() -> DiskOptions | None:
+    """Where prompts are cached on the disk, if they are."""
+    if settings.RESPONSES_PROMPT_CACHE_DIR is None:
+        return None
+    return DiskOptions(
+        directory=settings.RESPONSES_PROMPT_CACHE_DIR,
+        secret=prompt_cache_secret(settings.SECRET_KEY),
+        max_bytes=settings.RESPONSES_PROMPT_CACHE_DIR_MAX_BYTES,
     )
 
 

@@ -10,10 +10,12 @@ from responses_api.database.threads import with_fresh_connection
 from responses_api.database.write_ahead_log import empty_write_ahead_log
 from responses_api.interruptions import StopReason
 from responses_api.models import Process
+from responses_api.services.accounts.forget_owner import existing_scopes
 from responses_api.services.jobs.dispatch import wake_workers
 from responses_api.services.jobs.leases import renew_leases
 from responses_api.services.jobs.recover_jobs import orphaned_jobs, overdue_jobs, recover_background_jobs, recover_jobs
 from responses_api.services.processes.announce_process import Announcement, announce_models, announce_process
+from responses_api.services.processes.count_caches import CacheCounts
 from responses_api.services.processes.freed_memory import return_freed_memory
 from responses_api.services.processes.periodic import HEARTBEATS_PER_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
@@ -53,7 +55,9 @@ class Housekeeper:
         beat = settings.RESPONSES_LEASE_SECONDS / HEARTBEATS_PER_LEASE
         self._heartbeat = Periodic("worker-heartbeat", self._renew, self._announce, seconds=beat, own_connection=True)
         # Work that the owner of leases must do until all have ended.
-        self._watch = Periodic("worker-watch", ended.forget_old, self._check_runs, publish_counts, seconds=beat)
+        self._watch = Periodic(
+            "worker-watch", ended.forget_old, self._check_runs, self._count_caches, publish_counts, seconds=beat
+        )
         # Work that other workers could do instead.
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
@@ -63,6 +67,8 @@ class Housekeeper:
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
         self._sweeper = Periodic("worker-sweeper", self._sweep, seconds=sweep_seconds, first=min(beat, sweep_seconds))
+        self._chores.append(Periodic("worker-cache", self._retain_caches, seconds=sweep_seconds))
+        self._cache_counts = CacheCounts()
 
     def start(self) -> None:
         """Announce the worker, and start the threads."""
@@ -83,6 +89,7 @@ class Housekeeper:
             periodic.stop()
         for periodic in everything:
             periodic.stop(timeout)
+        self._count_caches()
 
     # The heartbeat
 
@@ -107,6 +114,9 @@ class Housekeeper:
                 waiting=sum(load.waiting for load in loads),
                 step_seconds=max((load.step_seconds for load in loads), default=0.0),
                 models=self._host.announcements,
+                prompt_cache_bytes=sum(load.memory_cache.nbytes for load in loads),
+                # Each has the size of the directory that they share.
+                prompt_cache_disk_bytes=max((load.disk_cache.nbytes for load in loads), default=0),
             )
         )
 
@@ -124,6 +134,15 @@ class Housekeeper:
                 self._scheduler.stop(run, StopReason.CANCELLED if run.is_job else StopReason.LEFT)
             elif key in overdue:
                 self._scheduler.stop(run, StopReason.TIMEOUT)
+
+    def _count_caches(self) -> None:
+        self._cache_counts.count({model.name: model.load() for model in self._host})
+
+    def _retain_caches(self) -> None:
+        """Drop what is cached of owners that are gone: this worker may not have heard of it."""
+        scopes = existing_scopes()
+        for model in self._host:
+            model.engine.retain(scopes)
 
     def _recover(self) -> None:
         if recover_background_jobs():

@@ -8,11 +8,15 @@ from unittest.mock import Mock
 import pytest
 from django.db.models.functions import Now
 
-from inference.types import EngineLoad
+from inference.types import CacheFigures, EngineLoad
+from responses_api.counting import PROMPT_CACHE_HITS, series
 from responses_api.interruptions import StopReason
-from responses_api.models import Process, Response
+from responses_api.models import Counter, Process, Response
+from responses_api.services.accounts.authenticate import default_project
+from responses_api.services.accounts.create_key import create_key
 from responses_api.services.jobs.leases import claim_responses
 from responses_api.services.processes.announce_process import Announcement, announce_process
+from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.worker.runtime.ended_streams import EndedStreams
 from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.housekeeper import Housekeeper
@@ -35,7 +39,10 @@ class Harness:
         self.woken: list[bool] = []
         self.ended = Mock(spec=EndedStreams)
         self.host = Mock(spec=ModelHost)
-        model = Mock(load=lambda: EngineLoad(running=1, waiting=2, slots=4, free=1))
+        figures = CacheFigures(hits=3, nbytes=7)
+        load = EngineLoad(running=1, waiting=2, slots=4, free=1, memory_cache=figures, disk_cache=figures)
+        self.model = model = Mock(load=lambda: load)
+        model.name = "m"
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False
         self.host.announcements = list(Process.objects.get(pk=user.worker).served_models)
@@ -137,3 +144,21 @@ def _settled(harness: Harness) -> bool:
     before, forgotten = len(harness.woken), harness.ended.forget_old.call_count
     wait_until(lambda: harness.ended.forget_old.call_count > forgotten)
     return len(harness.woken) == before
+
+
+def test_caches_of_owners_that_are_gone_are_dropped(harness: Harness, settings: Any) -> None:
+    """A worker need not have heard of it; the caches of all that exist stay, by project and by key."""
+    settings.RESPONSES_ISOLATION = "key"
+    key = create_key(project=default_project(), name="laptop")[0]
+    harness.housekeeper._retain_caches()
+    harness.model.engine.retain.assert_called_once_with(frozenset({f"project-{default_project().pk}", f"key-{key.pk}"}))
+
+
+def test_caches_are_announced_and_counted_to_the_end(harness: Harness) -> None:
+    harness.housekeeper.start()
+    announced = Process.objects.get(pk="worker_1")
+    assert (announced.prompt_cache_bytes, announced.prompt_cache_disk_bytes) == (7, 7)
+    harness.housekeeper.stop(10)
+    publish_counts()
+    hits = series(PROMPT_CACHE_HITS.name, tier="disk")
+    assert Counter.objects.get(name=hits).value == 3
