@@ -14,12 +14,12 @@ from responses_site.settings.databases import POSTGRESQL_POOL
 
 @pytest.fixture
 def pooled(postgres_server: str) -> Iterator[Any]:
-    """A pooled connection."""
+    """A connection from a pool of one: a larger pool may open a second connection while the first one is opening."""
     settings = {
         **connections.settings["default"],
         **environ.Env.db_url_config(postgres_server),
         "CONN_MAX_AGE": 0,
-        "OPTIONS": {"pool": {**POSTGRESQL_POOL, "max_size": 2}},
+        "OPTIONS": {"pool": {**POSTGRESQL_POOL, "max_size": 1}},
     }
     connection = DatabaseWrapper(settings, alias="pooled")
     yield connection
