@@ -16,6 +16,11 @@ def own_share(numbers: range) -> range:
     return numbers[number * size : (number + 1) * size]
 
 
+def coverage_environment() -> dict[str, str]:
+    """The variable that makes coverage measure a process from its start; empty when the tests aren't measured."""
+    return {name: value for name, value in os.environ.items() if name == "COVERAGE_PROCESS_CONFIG"}
+
+
 def run_python(
     *arguments: str, data_dir: Path, seconds: float = 60, **environment: str
 ) -> subprocess.CompletedProcess[str]:

@@ -26,11 +26,13 @@ def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     """Starts a server; skips the test if a service of the shape is missing."""
 
     @contextmanager
-    def start(shape: Shape, **settings: str) -> Iterator[LiveServer]:
+    def start(shape: Shape, *, measured: bool = False, **settings: str) -> Iterator[LiveServer]:
         data_dir = tmp_path_factory.mktemp(shape)
         if shape == "embedded":
             shutil.copy(request.getfixturevalue("migrated_file"), data_dir)
-            with started(embedded(data_dir, **settings)) as server:
+            server = embedded(data_dir, **settings)
+            server.measured = measured
+            with started(server):
                 yield server
             return
         redis_url = request.getfixturevalue("redis_url")
@@ -38,6 +40,7 @@ def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
         with fresh_database(request.getfixturevalue("postgres_server"), template=template) as url:
             server = team(data_dir, database_url=url, redis_url=redis_url, **settings)
             server.key = key
+            server.measured = measured
             with started(server):
                 yield server
 

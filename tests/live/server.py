@@ -21,7 +21,7 @@ import psycopg
 from openai import OpenAI
 
 from responses_site.setting_kinds import BASE_DIR
-from tests.processes import own_share
+from tests.processes import coverage_environment, own_share
 
 DATABASE_FILE = "responses.sqlite3"
 SECRET_START = "sk-mlx-"
@@ -59,6 +59,8 @@ class LiveServer:
     port: int = 0
     key: str = ""
     """A key of the project `default`, where requests need one."""
+    measured: bool = False
+    """Whether coverage measures its processes too, when it measures the tests."""
     process: "subprocess.Popen[bytes] | None" = None
     _clients: dict[tuple[str, int], OpenAI] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -113,7 +115,7 @@ class LiveServer:
             self.process = subprocess.Popen(
                 [sys.executable, *self.command],
                 cwd=BASE_DIR,
-                env=self.environment,
+                env=self.environment | (coverage_environment() if self.measured else {}),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
