@@ -190,7 +190,12 @@ OPEN_END = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["
             {"type": "array", "items": {"type": "null", "x-a": 1}, "uniqueItems": True},
             {"type": "array", "items": {"type": "null"}},
         ),
+        (
+            {"type": "array", "items": {"type": "string", "pattern": "(?=a)b"}},
+            {"type": "array", "items": {"type": "string"}},
+        ),
         ({"$ref": "https://example.com"}, {}),
+        ({"$ref": "#/properties/city"}, {}),
     ],
     ids=str,
 )
