@@ -6,6 +6,7 @@ A `Registry` lists the models on this machine; `pull_default`, `pull_hub`, `add_
 
 from inference.engine.mlx_engine import MlxOptions
 from inference.factory import open_model
+from inference.memory import LEAST_TOKENS, Footprint, memory_for_models, read_footprint
 from inference.models.downloads import (
     DEFAULT_ALIAS,
     DEFAULT_MODEL,
@@ -36,12 +37,14 @@ from inference.types import (
 __all__ = [
     "DEFAULT_ALIAS",
     "DEFAULT_MODEL",
+    "LEAST_TOKENS",
     "ChatTokenizer",
     "Chunk",
     "Constraint",
     "DiskOptions",
     "Engine",
     "EngineLoad",
+    "Footprint",
     "GenerationRequest",
     "Message",
     "MlxOptions",
@@ -55,9 +58,11 @@ __all__ = [
     "SpeculationOptions",
     "add_directory",
     "add_gguf",
+    "memory_for_models",
     "open_model",
     "pull_default",
     "pull_hub",
     "read_dialect",
+    "read_footprint",
     "verify_loadable",
 ]

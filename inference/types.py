@@ -5,7 +5,7 @@ another process.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -185,10 +185,19 @@ class ModelInfo:
     digest: str
     """Identifies weights, tokenizer and template: models with equal digests can resume each other's sequences."""
     context_length: int
+    """How many tokens prompt and answer may have together."""
     vocab_size: int
+    own_context_length: int | None = None
+    """The context that the model was made for, where there is memory for less of it only."""
     temperature: float = 1.0
     """The model's default, for requests without a temperature."""
     top_p: float = 1.0
+
+    def limited_to(self, tokens: int | None) -> "ModelInfo":
+        """The same model with memory for so many tokens of its context only."""
+        if tokens is None or tokens >= self.context_length:
+            return self
+        return replace(self, context_length=tokens, own_context_length=self.context_length)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

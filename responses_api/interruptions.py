@@ -14,6 +14,8 @@ class StopReason(StrEnum):
     """The worker has lost the lease, and the process that has it now continues or ends the response."""
     TIMEOUT = "timeout"
     SHUTDOWN = "shutdown"
+    NOT_LOADED = "not_loaded"
+    """Its model can't be loaded."""
     TOO_LARGE = "too_large"
     """An event is too large for the log of a job."""
     ERROR = "error"
@@ -30,6 +32,7 @@ SENTENCES = {
     StopReason.TIMEOUT: "The response took longer than this server allows. Ask for a shorter one, or try again later.",
     StopReason.SHUTDOWN: "The server is stopping. Send the request again.",
     StopReason.LOST: "The server lost its lease on this response. Send the request again.",
+    StopReason.NOT_LOADED: "The model can't be loaded at the moment. Try again later, or ask for another model.",
     StopReason.TOO_LARGE: (
         "The response has an event with more bytes than this server keeps (RESPONSES_EVENTS_MAX_BYTES)."
     ),

@@ -15,6 +15,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from inference.memory import computes_on_cpu
+
 log = logging.getLogger(__name__)
 
 _loaded: list[str] = []
@@ -32,7 +34,7 @@ def preload_openblas(cache_dir: Path | str) -> str | None:
     core another busy thread, such as the web server's, makes a step five times slower (measured on 2 cores,
     where one thread alone is as fast as two).
     """
-    if sys.platform != "linux" or _version("mlx-cpu") is None or _version("mlx-cuda-12") or _version("mlx-cuda-13"):
+    if not computes_on_cpu() or _version("mlx-cpu") is None:
         return None
     if _loaded:
         return _loaded[0]

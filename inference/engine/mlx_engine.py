@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inference.engine.blas import preload_openblas
+from inference.engine.memory_gate import NO_MEMORY, MemoryGate, Stopped
 from inference.engine.scheduler import Scheduler
+from inference.memory import Footprint, ModelMemory, memory_for_models, read_footprint
 from inference.models.registry import ModelEntry
 from inference.prefix_cache.disk_cache import DiskCache, DiskOptions
 from inference.speculation.options import SpeculationOptions
@@ -36,7 +38,8 @@ _IDLE_SECONDS = 1.0
 class MlxOptions:
     """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none.
 
-    blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly.
+    blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly. most_tokens:
+    shortens the model's context to what there is memory for.
     speculation: None drafts nothing.
     disk: where prompts are cached that may be; None caches them in memory alone.
     """
@@ -47,12 +50,21 @@ class MlxOptions:
     blas_cache: Path | None = None
     speculation: SpeculationOptions | None = field(default_factory=SpeculationOptions)
     disk: DiskOptions | None = None
+    most_tokens: int | None = None
 
 
 class MlxEngine:
-    """An Engine. On a CPU a process should have one: two would starve each other."""
+    """An Engine. A process may have several: on a CPU, two that compute at once are as fast together as one."""
 
-    def __init__(self, entry: ModelEntry, *, sink: Sink, options: MlxOptions | None = None) -> None:
+    def __init__(
+        self,
+        entry: ModelEntry,
+        *,
+        sink: Sink,
+        options: MlxOptions | None = None,
+        memory: ModelMemory | None = None,
+    ) -> None:
+        """memory: its part of what all models share; without it there is no limit."""
         self.options = options or MlxOptions()
         self.info = ModelInfo(
             name=entry.name,
@@ -61,9 +73,10 @@ class MlxEngine:
             vocab_size=entry.vocab_size,
             temperature=entry.temperature,
             top_p=entry.top_p,
-        )
+        ).limited_to(self.options.most_tokens)
         self._directory = entry.path
         self._sink = sink
+        self._memory = memory
         self._scheduler = Scheduler(self.options.batch_size)
         self._thread: threading.Thread | None = None
         self._ready = threading.Event()
@@ -136,8 +149,10 @@ class MlxEngine:
     def _run(self, progress: Progress) -> None:
         if self.options.blas_cache is not None:
             preload_openblas(self.options.blas_cache)
+        memory = self._memory or ModelMemory(footprint=self._read_footprint())
+        memory.account.budget.listen(self._scheduler.wake)
         try:
-            ended = self._serve(progress)
+            ended = self._serve(memory, progress)
         except Exception as error:
             ended = Chunk(request_id="", finish="error", error=STOPPED)
             is_known = isinstance(error, ModelError)
@@ -150,12 +165,22 @@ class MlxEngine:
         if ended.finish == "error" and live:
             log.error("the engine of %s stopped, and with it the requests %s", self.info.name, ", ".join(live))
         self._emit([_addressed(ended, request_id) for request_id in live])
+        memory.account.budget.unlisten(self._scheduler.wake)
         self._free()
+        memory.account.close()
         self._ready.set()
         with contextlib.suppress(ImportError):
             import mlx.core as mx
 
             mx.clear_streams()  # without this the process often aborts when it exits
+
+    def _read_footprint(self) -> Footprint:
+        return read_footprint(
+            self._directory,
+            memory=memory_for_models(),
+            batch_size=self.options.batch_size,
+            prefill_step=self.options.prefill_step,
+        )
 
     def _free(self) -> None:
         """Release the model's memory."""
@@ -166,20 +191,22 @@ class MlxEngine:
 
             mx.clear_cache()
 
-    def _serve(self, progress: Progress) -> Chunk:
+    def _serve(self, memory: ModelMemory, progress: Progress) -> Chunk:
         """Load the model and run until the engine is closed; returns the chunk that then ends live sequences."""
         from inference.engine.model_loading import load_model
 
-        loaded = load_model(self._directory, progress=progress)
+        loaded = load_model(self._directory, as_fp32=memory.footprint.as_fp32, progress=progress)
         from inference.engine.batch import Batch
         from inference.prefix_cache.layout import Layout
         from inference.prefix_cache.prefix_cache import PrefixCache
 
+        memory.account.set_weights(loaded.weights_bytes + memory.footprint.step)
+        gate = MemoryGate(memory, loaded.state_cost)
         layout = Layout.of_model(loaded.model)
         disk = self._disk_cache if layout is not None and self.options.prompt_cache_bytes else None
         if disk is not None and layout is not None:
             disk.open(layout, layout.signature(loaded.model))
-        self._prefix_cache = PrefixCache(
+        cache = self._prefix_cache = PrefixCache(
             self.options.prompt_cache_bytes, layout, disk=disk, worth_reading=self.options.prefill_step // 4
         )
         batch = Batch(
@@ -187,7 +214,7 @@ class MlxEngine:
             self.info,
             batch_size=self.options.batch_size,
             prefill_step=self.options.prefill_step,
-            prefix_cache=self._prefix_cache,
+            prefix_cache=cache,
             speculation=self.options.speculation,
         )
         if disk is not None:
@@ -197,33 +224,49 @@ class MlxEngine:
         self._ready.set()
         try:
             while self._scheduler.is_open and threading.main_thread().is_alive():
-                self._step(batch)
+                cache.resize(min(self.options.prompt_cache_bytes, memory.account.cache_limit))
+                self._step(batch, gate, cache)
+                memory.account.set_cache(cache.nbytes)
+                if not len(batch):
+                    self._scheduler.wait(_IDLE_SECONDS)
         finally:
             batch.close()
         return Chunk(request_id="", finish="cancelled")
 
-    def _step(self, batch: "Batch") -> None:
+    def _step(self, batch: "Batch", gate: MemoryGate, cache: "PrefixCache") -> None:
         self._scheduler.begin_step()
         waiting, running = self._scheduler.take_cancelled()
         chunks = [Chunk(request_id=request_id, finish="cancelled") for request_id in waiting]
         for request_id in running:
             chunks += batch.cancel(request_id)
-        while self._to_forget and self._prefix_cache is not None:
-            self._prefix_cache.forget(self._to_forget.popleft())
+        while self._to_forget:
+            cache.forget(self._to_forget.popleft())
         scopes, self._to_retain = self._to_retain, None
-        if scopes is not None and self._prefix_cache is not None:
-            self._prefix_cache.retain(scopes)
-        for request in self._scheduler.admit():
-            chunks += batch.add(request)
+        if scopes is not None:
+            cache.retain(scopes)
+        for request in self._scheduler.admit(fits=gate.admits):
+            chunks += batch.add(request) if request.id in gate else [_refused(request)]
+        if gate.lacks_memory and not self._scheduler.load().waiting:
+            gate.nothing_waits()
         if len(batch):
             chunks += batch.step()
+        chunks = gate.note(chunks)
+        for stopped in gate.outgrown():
+            chunks += gate.note(self._stop(batch, stopped))
         self._scheduler.end_step()
         for chunk in chunks:
             if chunk.finish:
                 self._scheduler.release(chunk.request_id)
         self._emit(chunks)
-        if not len(batch):
-            self._scheduler.wait(_IDLE_SECONDS)
+
+    def _stop(self, batch: "Batch", stopped: Stopped) -> list[Chunk]:
+        """End a sequence that there is no memory for, or have it wait, of which nobody hears."""
+        request = stopped.request
+        chunks = batch.cancel(request.id)
+        if stopped.is_over:
+            return [replace(chunk, finish="length") if chunk.request_id == request.id else chunk for chunk in chunks]
+        self._scheduler.put_back(request)
+        return [chunk for chunk in chunks if chunk.request_id != request.id]
 
     def _emit(self, chunks: list[Chunk]) -> None:
         if not chunks:
@@ -232,6 +275,10 @@ class MlxEngine:
             self._sink(chunks)
         except Exception:  # an error of the caller does not end the engine
             log.exception("the engine's sink raised; its chunks are lost")
+
+
+def _refused(request: GenerationRequest) -> Chunk:
+    return Chunk(request_id=request.id, finish="error", error=NO_MEMORY)
 
 
 def _addressed(chunk: Chunk, request_id: str) -> Chunk:

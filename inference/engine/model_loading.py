@@ -3,15 +3,15 @@
 import contextlib
 import itertools
 import logging
-import os
 import resource
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from inference.constraints.matching import Vocabulary
 from inference.engine.detokenizer import BytesDetokenizer, Detokenizer, WindowDetokenizer, byte_level_tokens
+from inference.memory import StateCost
 from inference.models.model_files import read_dialect, special_tokens
 from inference.types import ModelError, Progress
 
@@ -27,24 +27,29 @@ class LoadedModel:
     new_detokenizer: Callable[[], Detokenizer]
     vocabulary: Vocabulary | None = None
     """The vocabulary that constraints are compiled for; None when the tokenizer can't be used for them."""
+    weights_bytes: int = 0
+    state_cost: StateCost = field(default_factory=StateCost)
 
 
-def load_model(directory: Path, *, progress: Progress) -> LoadedModel:
+def load_model(directory: Path, *, as_fp32: bool, progress: Progress) -> LoadedModel:
     """Load a model and run one step. Raises ModelError.
 
-    On a CPU the weights become fp32 in memory, the only form that is fast there, if they fit in half of it.
+    as_fp32: turn the weights into fp32 in memory, the only form that is fast on a CPU.
     """
     progress("Loading the model library", 0.0)
     try:
         with _file_limit_preserved():
-            import mlx.core as mx
+            from mlx.utils import tree_flatten
             from mlx_lm import utils
+
+            from inference.engine.state_cost import measure_state_cost
         progress("Loading the weights", 0.1)
         model, config = utils.load_model(directory)
-        if mx.default_device() == mx.Device(mx.cpu, 0):
+        if as_fp32:
             _become_fp32(model)
         progress("Warming up", 0.8)
-        mx.eval(model(mx.array([[0]])))
+        state_cost = measure_state_cost(model)
+        parameters: Any = tree_flatten(model.parameters())
     except Exception as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
         raise ModelError(f"The model in {directory} can't be loaded ({reason}).") from error
@@ -56,6 +61,8 @@ def load_model(directory: Path, *, progress: Progress) -> LoadedModel:
         stop_tokens=stop_tokens,
         new_detokenizer=_detokenizers(directory),
         vocabulary=load_vocabulary(directory, stop_tokens=stop_tokens),
+        weights_bytes=sum(value.nbytes for _, value in parameters),
+        state_cost=state_cost,
     )
     progress("Loaded", 1.0)
     return loaded
@@ -63,16 +70,8 @@ def load_model(directory: Path, *, progress: Progress) -> LoadedModel:
 
 def _become_fp32(model: Any) -> None:
     import mlx.core as mx
-    from mlx.utils import tree_flatten
     from mlx_lm import utils
 
-    parameters: Any = tree_flatten(model.parameters())
-    if all(value.dtype == mx.float32 for _, value in parameters):
-        return
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    total_parameters: Any = utils.get_total_parameters
-    if 4 * total_parameters(model) > memory // 2:
-        return
     utils.dequantize_model(model)
     model.set_dtype(mx.float32)
     mx.eval(model.parameters())

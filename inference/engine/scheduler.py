@@ -6,6 +6,7 @@ The threads of callers and the engine's thread meet only here. Standard library 
 import heapq
 import threading
 import time
+from collections.abc import Callable
 
 from inference.types import EngineLoad, GenerationRequest, ModelError
 
@@ -28,6 +29,8 @@ class Scheduler:
         """By priority, the turn of the request admitted last."""
         self._waiting: dict[str, GenerationRequest] = {}
         self._running: set[str] = set()
+        self._places: dict[str, tuple[int, int, int]] = {}
+        """Of waiting and running requests, their places in the order of admission."""
         self._to_cancel: set[str] = set()
         self._step_began: float | None = None
 
@@ -40,9 +43,9 @@ class Scheduler:
             if request.id in self._waiting or request.id in self._running:
                 raise ValueError(f"request {request.id!r} is live already")
             turn = self._next_turn(request.priority, request.cache_scope)
-            self._waiting[request.id] = request
-            heapq.heappush(self._heap, (request.priority, turn, self._arrivals, request.id))
+            self._places[request.id] = (request.priority, turn, self._arrivals)
             self._arrivals += 1
+            self._queue(request)
             self._wake()
 
     def cancel(self, request_id: str) -> None:
@@ -55,6 +58,11 @@ class Scheduler:
         """Refuse new requests and wake the engine, which then drains the live ones."""
         with self._changed:
             self._open = False
+            self._wake()
+
+    def wake(self) -> None:
+        """Have the engine look around, for something else than its requests has changed."""
+        with self._changed:
             self._wake()
 
     def load(self) -> EngineLoad:
@@ -95,18 +103,36 @@ class Scheduler:
                 self._changed.wait(timeout)
             self._woken = False
 
-    def admit(self, limit: int | None = None) -> list[GenerationRequest]:
-        """Move the next requests, at most `limit`, from waiting to running, as far as slots allow; in order."""
+    def admit(self, *, fits: Callable[[GenerationRequest], bool] | None = None) -> list[GenerationRequest]:
+        """Move the next requests from waiting to running, as far as slots allow; in order.
+
+        The first that does not fit waits, and those after it wait with it. `fits` is called without a lock.
+        """
         admitted: list[GenerationRequest] = []
-        with self._changed:
-            while self._heap and len(self._running) < self.slots and (limit is None or len(admitted) < limit):
-                priority, turn, _, id = heapq.heappop(self._heap)
-                request = self._waiting.pop(id, None)
-                if request is not None:
-                    self._turn[priority] = turn
-                    self._running.add(request.id)
-                    admitted.append(request)
+        while (request := self._next()) is not None and (fits is None or fits(request)):
+            with self._changed:
+                del self._waiting[request.id]
+                self._running.add(request.id)
+                priority, turn, _ = self._places[request.id]
+                self._turn[priority] = turn
+            admitted.append(request)
         return admitted
+
+    def _next(self) -> GenerationRequest | None:
+        """The request that would be admitted next; None without one, or without a slot."""
+        with self._changed:
+            while self._heap and len(self._running) < self.slots:
+                *_, id = self._heap[0]
+                if id in self._waiting:
+                    return self._waiting[id]
+                heapq.heappop(self._heap)  # it was cancelled, or admitted
+        return None
+
+    def put_back(self, request: GenerationRequest) -> None:
+        """A running request waits again, in its old place."""
+        with self._changed:
+            self._running.discard(request.id)
+            self._queue(request)
 
     def take_cancelled(self) -> tuple[list[str], list[str]]:
         """Ids to cancel: those still waiting (forgotten by this call), and those running (the engine releases them)."""
@@ -119,6 +145,7 @@ class Scheduler:
         """The sequence has ended; its slot is free."""
         with self._changed:
             self._running.discard(request_id)
+            self._places.pop(request_id, None)
             self._to_cancel.discard(request_id)
 
     def drain(self) -> list[str]:
@@ -129,8 +156,13 @@ class Scheduler:
             self._heap.clear()
             self._waiting.clear()
             self._running.clear()
+            self._places.clear()
             self._to_cancel.clear()
             return live
+
+    def _queue(self, request: GenerationRequest) -> None:
+        self._waiting[request.id] = request
+        heapq.heappush(self._heap, (*self._places[request.id], request.id))
 
     def _next_turn(self, priority: int, owner: str) -> int:
         """The scope's next turn: after its last one, and not before the current one."""

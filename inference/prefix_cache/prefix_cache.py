@@ -142,6 +142,12 @@ class PrefixCache:
         self._make_room()
         return added
 
+    def resize(self, max_bytes: int) -> None:
+        """Keep at most so many bytes from now on."""
+        self.max_bytes = max_bytes
+        while self.nbytes > max_bytes:
+            self._order.drop_oldest()
+
     def forget(self, scope: str) -> None:
         """Drop a scope's states, and accept no new ones: its running sequences are about to end."""
         self._forgotten.add(scope)

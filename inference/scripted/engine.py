@@ -12,8 +12,10 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from inference.engine.memory_gate import NO_MEMORY, MemoryGate, Stopped
 from inference.engine.scheduler import Scheduler
 from inference.engine.stop_strings import StopStrings
+from inference.memory import ModelMemory
 from inference.scripted.script import Fail, Script, read_script
 from inference.scripted.thinking import limited
 from inference.scripted.tokenizer import VOCAB_SIZE, token_bytes
@@ -38,11 +40,15 @@ _DIVERGED = "The answer that is to be continued is not what the script says."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScriptedOptions:
-    """batch_size: slots; token_seconds: duration of a step, 0 for as fast as possible; context_length: in tokens."""
+    """batch_size: slots; token_seconds: duration of a step, 0 for as fast as possible; context_length: in tokens;
+    load_seconds: how long it takes to start; most_tokens: shortens the context to what there is memory for.
+    """
 
     batch_size: int = 32
     token_seconds: float = 0.0
     context_length: int = 131_072
+    load_seconds: float = 0.0
+    most_tokens: int | None = None
 
 
 class _Sequence:
@@ -133,22 +139,36 @@ def _following(steps: Iterator[int | Fail], constraint: Constraint) -> Iterator[
 class ScriptedEngine:
     """An Engine. It honours `stop`, `constraint`, `thinking` and `top_logprobs`; nothing is sampled.
 
-    There is no prefix cache: `cached_tokens` is always 0.
+    There is no prefix cache: `cached_tokens` is always 0. Its memory is that of its footprint, of which it takes none.
     """
 
-    def __init__(self, *, sink: Sink, name: str = "scripted", options: ScriptedOptions | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        sink: Sink,
+        name: str = "scripted",
+        options: ScriptedOptions | None = None,
+        memory: ModelMemory | None = None,
+    ) -> None:
         self.options = options or ScriptedOptions()
+        self._memory = memory or ModelMemory()
+        self._gate = MemoryGate(self._memory, self._memory.footprint.state)
         self.info = ModelInfo(
             name=name, digest="scripted-1", context_length=self.options.context_length, vocab_size=VOCAB_SIZE
-        )
+        ).limited_to(self.options.most_tokens)
         self._sink = sink
         self._scheduler = Scheduler(self.options.batch_size)
         self._thread: threading.Thread | None = None
         self._sequences: dict[str, _Sequence] = {}
+        self._closing = threading.Event()
 
     def start(self, *, progress: Progress | None = None) -> None:
         if self._thread is not None:
             raise RuntimeError("an engine starts once")
+        if self._closing.wait(self.options.load_seconds):
+            raise ModelError("The engine was closed while it was started.")
+        self._memory.account.set_weights(self._memory.footprint.weights + self._memory.footprint.step)
+        self._memory.account.budget.listen(self._scheduler.wake)
         self._scheduler.open()
         self._thread = threading.Thread(target=self._run, name=f"engine-{self.info.name}", daemon=True)
         self._thread.start()
@@ -175,6 +195,7 @@ class ScriptedEngine:
         return self._scheduler.load()
 
     def close(self) -> None:
+        self._closing.set()
         self._scheduler.close()
         if self._thread is not None:
             self._thread.join()
@@ -191,6 +212,8 @@ class ScriptedEngine:
             self._emit([Chunk(request_id=id, finish="error", error=STOPPED) for id in live])
         else:
             self._emit([Chunk(request_id=id, finish="cancelled") for id in self._scheduler.drain()])
+        self._memory.account.budget.unlisten(self._scheduler.wake)
+        self._memory.account.close()
 
     def _loop(self) -> None:
         next_step = time.monotonic()
@@ -204,13 +227,18 @@ class ScriptedEngine:
                 if stepped:
                     next_step = now + self.options.token_seconds
             self._scheduler.end_step()
+            chunks = self._gate.note(chunks)
+            for stopped in self._gate.outgrown():
+                chunks += self._gate.note(self._stop(stopped))
             self._emit(chunks)
+            if self._gate.lacks_memory and not self._scheduler.load().waiting:
+                self._gate.nothing_waits()
             self._scheduler.wait(self._pause(next_step))
 
     def _pause(self, next_step: float) -> float | None:
         """Seconds until a sequence can step; None if there is no sequence."""
         load = self._scheduler.load()
-        if load.waiting and load.running < load.slots:
+        if load.waiting and load.running < load.slots and not self._gate.lacks_memory:
             return 0.0  # a slot became free in this very step
         if not self._sequences:
             return None
@@ -223,12 +251,24 @@ class ScriptedEngine:
         chunks += [self._sequences[id].end("cancelled") for id in running]
         return [self._note(chunk) for chunk in chunks]
 
+    def _stop(self, stopped: Stopped) -> list[Chunk]:
+        """End a sequence that there is no memory for, or have it wait, of which nobody hears."""
+        request = stopped.request
+        if stopped.is_over:
+            return [self._note(self._sequences[request.id].end("length"))]
+        del self._sequences[request.id]
+        self._scheduler.put_back(request)
+        return []
+
     def _admit(self, next_step: float) -> list[Chunk]:
         chunks: list[Chunk] = []
         # A request that arrives during a step joins the next one, and has its token at the end of that.
         first_step_ends = max(time.monotonic(), next_step) + self.options.token_seconds
-        for request in self._scheduler.admit():
-            room = self.options.context_length - len(request.prompt)
+        for request in self._scheduler.admit(fits=self._gate.admits):
+            if request.id not in self._gate:
+                chunks.append(self._note(Chunk(request_id=request.id, finish="error", error=NO_MEMORY)))
+                continue
+            room = self.info.context_length - len(request.prompt)
             if not request.prompt or room < 1:
                 error = "The prompt is empty." if not request.prompt else "The prompt fills the model's context."
                 chunks.append(self._note(Chunk(request_id=request.id, finish="error", error=error)))

@@ -47,6 +47,12 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
         ("readers", "Clients that wait for a response or stream one, by heartbeats.", status.readers),
         ("slots", "Responses that can be generated at once.", sum(worker.slots for worker in status.workers)),
         ("workers", "Live worker processes.", len(status.workers)),
+        ("models_loaded", "Models in the memory of workers, by heartbeats.", loaded_models(status)),
+        (
+            "model_memory_bytes",
+            "Bytes of weights, sequences and cached prompts, by heartbeats.",
+            memory(status),
+        ),
         ("web_processes", "Live web processes that have had a reader.", status.web_processes),
         ("assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
         ("prompt_cache_bytes", "Bytes of prompts cached in memory, by heartbeats.", status.prompt_cache_bytes),
@@ -56,6 +62,16 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
         ("store_bytes", "Bytes of responses and items in the store.", status.store_bytes),
     ):
         yield GaugeMetricFamily(f"mlx_responses_{name}", help, value)
+
+
+def loaded_models(status: ServerStatus) -> int:
+    """How many models at least one worker has loaded."""
+    return sum(model.state in ("idle", "active") for model in status.models)
+
+
+def memory(status: ServerStatus) -> int:
+    """Bytes of memory that all models take."""
+    return sum(model.memory_bytes for model in status.models)
 
 
 def counter(family: Family, counts: Mapping[str, float]) -> Metric:

@@ -79,7 +79,14 @@ def status_object(status: ServerStatus) -> objects.ServerStatus:
             for worker in status.workers
         ],
         "models": [
-            {"id": model.name, "aliases": list(model.aliases), "context_length": model.context_length}
+            {
+                "id": model.name,
+                "aliases": list(model.aliases),
+                "context_length": model.context_length,
+                "state": model.state,
+                "memory_bytes": model.memory_bytes,
+                "pinned": model.is_pinned,
+            }
             for model in status.models
         ],
         "speculation": {

@@ -86,6 +86,16 @@ class ResponseRefused(_Sendable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseWaits(_Sendable):
+    """A foreground response whose stream is open can't begin yet."""
+
+    attempt: int
+    what_for: str
+    """A part of a sentence."""
+    type: Literal["response.waits"] = "response.waits"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReaderBehind(_Sendable):
     """The worker no longer has the events that a reader has asked for."""
 
@@ -188,6 +198,7 @@ Message = (
     ResponseEvents
     | ResponseResult
     | ResponseRefused
+    | ResponseWaits
     | ReaderBehind
     | JobEvents
     | CancelRow

@@ -14,7 +14,7 @@ from responses_api.readers.answer_create import running_response
 from responses_api.readers.follow_job import new_job_reader, stored_job_reader
 from responses_api.readers.reader import Reader, ReadingStopped
 from responses_api.services.admission.create_response import create_response
-from responses_api.streaming import DONE, PING, EncodedEvent, frame
+from responses_api.streaming import DONE, PING, EncodedEvent, comment, frame
 
 from .bodies import client_left
 from .router import send_error
@@ -54,7 +54,7 @@ class EventStreamConsumer(AsyncHttpConsumer):
                 await self.send_headers(status=200, headers=HEADERS)
                 opened = reader
                 async for events in reader.batches(keepalive=settings.RESPONSES_KEEPALIVE_SECONDS):
-                    await self.send_events(events)
+                    await self.send_events(events, silence=reader.comment)
                 await self.send_body(DONE)
         except ReadingStopped:
             # The response has not ended, so no last event is sent.
@@ -69,9 +69,9 @@ class EventStreamConsumer(AsyncHttpConsumer):
             else:
                 await self.send_body(b"")
 
-    async def send_events(self, events: list[EncodedEvent]) -> None:
-        """Send a batch; an empty one keeps the connection alive."""
-        await self.send_body(b"".join(frame(kind, text) for kind, text in events) or PING, more_body=True)
+    async def send_events(self, events: list[EncodedEvent], *, silence: str = PING) -> None:
+        """Send a batch; for an empty one the comment ``silence``, which keeps the connection alive."""
+        await self.send_body(b"".join(frame(kind, text) for kind, text in events) or comment(silence), more_body=True)
 
 
 class ResponseStreamConsumer(EventStreamConsumer):

@@ -31,7 +31,7 @@ from responses_api.selectors.responses import ended_response, get_response
 from responses_api.services.admission.create_response import new_response_id
 from responses_api.services.jobs.event_log import is_streamable, read_page, readable_range
 from responses_api.services.store.open_response import open_response
-from responses_api.streaming import EncodedEvent, encode_event, failure_events, terminal_events
+from responses_api.streaming import PING, EncodedEvent, encode_event, failure_events, terminal_events
 
 from .answer_create import create_job
 from .follow_response import KEY_ENDED
@@ -54,6 +54,7 @@ class JobReader:
     """
 
     is_of_job = True
+    comment = PING
 
     def __init__(self, *, public_id: str, subscription: bus.Subscription, key_id: int | None = None) -> None:
         self.public_id = public_id

@@ -9,14 +9,21 @@ import structlog
 
 from responses_api import bus
 from responses_api.bus.listen import listen
-from responses_api.bus.messages import ReaderBehind, ResendEvents, ResponseEvents, ResponseRefused, ResponseResult
+from responses_api.bus.messages import (
+    ReaderBehind,
+    ResendEvents,
+    ResponseEvents,
+    ResponseRefused,
+    ResponseResult,
+    ResponseWaits,
+)
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, AuthenticationFailed, ServerError
 from responses_api.protocol import objects
 from responses_api.protocol.objects.events import ResponseEvent
 from responses_api.selectors.jobs import JobState
 from responses_api.selectors.responses import ended_response
-from responses_api.streaming import EncodedEvent, SeenStream, encode_event
+from responses_api.streaming import PING, EncodedEvent, SeenStream, encode_event
 from responses_api.streaming.events import CompactionFailed, HistoryCompacted
 
 from .web_process import web_process
@@ -60,6 +67,8 @@ class Follower:
         self._ended_before = False
         self._seen = SeenStream()
         self._opening: _Batch | None = None
+        self.comment = PING
+        """Why nothing comes, if the worker has said so."""
         self.ended = False
         """Whether the last event, or a refusal, has been read: there is nothing left to cancel."""
 
@@ -147,21 +156,26 @@ class Follower:
                     return self._lost(LOST, "lost")
                 case bus.Signal.LOCKED_OUT:
                     return self._locked_out()
-                case ResponseEvents() | ResponseResult() | ResponseRefused() | ReaderBehind():
+                case ResponseEvents() | ResponseResult() | ResponseRefused() | ResponseWaits() | ReaderBehind():
                     if message.attempt < self._attempt:
                         continue
                     self._attempt = message.attempt
                     if (batch := self._taken(message)) is not None:
                         return batch
 
-    def _taken(self, message: ResponseEvents | ResponseResult | ResponseRefused | ReaderBehind) -> _Batch | None:
+    def _taken(
+        self, message: ResponseEvents | ResponseResult | ResponseRefused | ResponseWaits | ReaderBehind
+    ) -> _Batch | None:
         """The batch of a message of the current attempt; ``None`` when nothing is new, or an event is missing."""
         if isinstance(message, ReaderBehind):
             return self._lost(BEHIND, "behind")
         if isinstance(message, ResponseRefused):
             self.ended = True
             self._raise_refusal(message.error.as_error())
-        self._worker = message.worker
+        if isinstance(message, ResponseWaits):
+            self.comment = f"waiting: {message.what_for}"
+            return _Batch([], last=False)
+        self._worker, self.comment = message.worker, PING
         if isinstance(message, ResponseEvents):
             batch = self._in_order(message)
         else:

@@ -9,6 +9,10 @@ from responses_api.streaming import EncodedEvent
 class Reader(Protocol):
     """Reads the events of one response in order, each exactly once."""
 
+    @property
+    def comment(self) -> str:
+        """What a stream says while it is silent: in most cases nothing more than that it is alive."""
+
     async def opened(self) -> None:
         """Wait until the stream can be opened. Raises the :class:`ApiError` of a request that is refused."""
 

@@ -67,7 +67,7 @@ class ServerStatus:
 def server_status() -> ServerStatus:
     """The current figures. Running and waiting requests come from the rows, which are newer than the heartbeats."""
     live = Process.objects.filter(heartbeat_at__gt=Now() - timedelta(seconds=settings.RESPONSES_LEASE_SECONDS))
-    workers = worker_statuses()
+    workers, served = worker_statuses(), get_live_workers()
     entries, size = store_size()
     events, event_bytes = stored_events()
     is_background = Q(background=True)
@@ -93,7 +93,7 @@ def server_status() -> ServerStatus:
         prompt_cache_bytes=live.aggregate(bytes=Sum("prompt_cache_bytes"))["bytes"] or 0,
         prompt_cache_disk_bytes=prompt_cache_disk_bytes(live),
         assembly_bytes=assembly_bytes(live),
-        models=get_live_workers().models,
+        models=(*served.models, *served.too_large),
         store_entries=entries,
         store_bytes=size,
         counts=dict(Counter.objects.values_list("name", "value")),
@@ -120,7 +120,7 @@ def worker_statuses() -> tuple[WorkerStatus, ...]:
     owned = owned_by_workers()
     workers = []
     for process in Process.objects.filter(kind=Process.Kind.WORKER, heartbeat_at__gt=limit).order_by("started_at"):
-        names = tuple(model["name"] for model in process.served_models)
+        names = tuple(model["name"] for model in process.served_models if not model.get("refusal"))
         requests = owned.get(process.pk, [])
         slots = process.slots // max(1, len(names))
         running = sum(min(interactive + background, slots) for interactive, background in requests)

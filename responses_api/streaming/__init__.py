@@ -5,7 +5,7 @@ from responses_api.streaming.builder import ResponseBuilder
 from responses_api.streaming.compaction import CompactionBuilder
 from responses_api.streaming.events import EncodedEvent, Event, IncompleteReason, Outcome
 from responses_api.streaming.failure import SeenStream, failure_events, terminal_events
-from responses_api.streaming.sse import DONE, PING, encode, encode_event, frame
+from responses_api.streaming.sse import DONE, PING, comment, encode, encode_event, frame
 
 __all__ = [
     "DONE",
@@ -18,6 +18,7 @@ __all__ = [
     "Outcome",
     "ResponseBuilder",
     "SeenStream",
+    "comment",
     "encode",
     "encode_event",
     "failure_events",

@@ -12,12 +12,18 @@ import orjson
 from responses_api.streaming.events import Event
 
 DONE: Final = b"data: [DONE]\n\n"
-PING: Final = b": ping\n\n"
+PING: Final = "ping"
+"""The comment that keeps a silent connection alive."""
 
 
 def encode_event(event: Event) -> tuple[str, str]:
     """The type and the JSON text of an event."""
     return event["type"], orjson.dumps(event).decode()
+
+
+def comment(text: str) -> bytes:
+    """A comment on the wire, which clients pass over; of one line."""
+    return f": {text}\n\n".encode()
 
 
 def frame(type: str, json_text: str) -> bytes:

@@ -2,8 +2,8 @@
 
 from inference.types import Progress
 
+from .hosting import ModelHost
 from .process import install_worker
-from .runtime.hosted_models import ModelHost
 from .runtime.pump import ChunkQueue
 from .runtime.worker import GenerationWorker
 
@@ -17,7 +17,7 @@ def start_worker(*, progress: Progress | None = None) -> GenerationWorker:
     host = ModelHost(chunks.put)
     try:
         host.scan()
-        host.default().ensure_running(progress=progress)
+        host.load_default(progress=progress)
         worker = GenerationWorker(host, chunks)
         worker.start()
     except BaseException:

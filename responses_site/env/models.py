@@ -20,7 +20,7 @@ class ModelSettings:
         "RESPONSES_MODELS",
         NAMES,
         (),
-        "Models that a worker serves.",
+        "Models that a worker serves, by name or alias. For the scripted engine, the names of its models.",
         default_text="all in the data directory",
     )
     engine: str = setting(
@@ -31,6 +31,9 @@ class ModelSettings:
     )
     scripted_token_seconds: float = setting(
         "RESPONSES_SCRIPTED_TOKEN_SECONDS", kinds.seconds(0), 0.0, "Time per token of the scripted engine."
+    )
+    scripted_load_seconds: float = setting(
+        "RESPONSES_SCRIPTED_LOAD_SECONDS", kinds.seconds(0), 0.0, "Time in which a scripted model is loaded."
     )
     batch_size: int = setting(
         "RESPONSES_BATCH_SIZE",
@@ -68,6 +71,30 @@ class ModelSettings:
         kinds.integer(1, 31),
         31,
         "Maximum number of tokens guessed at once for a sequence.",
+    )
+    memory_bytes: int | None = setting(
+        "RESPONSES_MEMORY_BYTES",
+        kinds.byte_count(1),
+        None,
+        "Memory that the models of a worker may use together: weights, running sequences, cached prompts. A model is "
+        "loaded when a request needs it; the least recently used ones are unloaded for it. A request that needs more "
+        "than there is is answered 400.",
+        default_text="what Metal recommends, else three quarters of the machine's memory; `manage.py team` divides it "
+        "between its workers",
+    )
+    model_ttl_seconds: float = setting(
+        "RESPONSES_MODEL_TTL_SECONDS",
+        kinds.seconds(0),
+        0.0,
+        "How long a model that nobody uses stays in memory; 0 keeps it until another model needs the memory.",
+    )
+    model_pins: tuple[str, ...] = setting(
+        "RESPONSES_MODEL_PINS",
+        NAMES,
+        (),
+        "Models that are loaded at the start and never unloaded, by name or alias; those that don't fit together with "
+        "the earlier ones are not served.",
+        default_text="none",
     )
     claim_ahead: int = setting(
         "RESPONSES_CLAIM_AHEAD",

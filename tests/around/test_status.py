@@ -15,8 +15,9 @@ from django.test import Client, override_settings
 from inference.types import CacheFigures, EngineLoad
 from responses_api import counting
 from responses_api.counting import DURATION, FAMILIES, JOBS_RECOVERED, OUTPUT_TOKENS, count, observe
-from responses_api.errors import NotFound
+from responses_api.errors import NotFound, Overloaded
 from responses_api.models import Counter, EventBatch, Item, Process, Response, UsageRecord
+from responses_api.selectors.models import resolve_model
 from responses_api.services.accounts.authenticate import default_project
 from responses_api.services.accounts.create_key import create_key
 from responses_api.services.admission.create_response import create_response, new_response_id
@@ -82,6 +83,26 @@ def test_the_age_of_an_engine_s_current_step_is_shown(client: Client, user: ApiU
     Process.objects.filter(pk=user.worker).update(step_seconds=61.23456)
     (worker,) = status(client)["workers"]
     assert worker["step_seconds"] == 61.235
+
+
+def test_the_state_of_each_model_is_shown(client: Client) -> None:
+    """That of the worker where it is most ready; the memory of all workers; a model that is too large is no choice."""
+    too_large = make_announcement("large", state="too_large", refusal="It needs too much memory.")
+    for worker, state, size in (("one", "unloaded", 0), ("two", "idle", 7), ("three", "loading", 5)):
+        model = make_announcement(state=state, memory_bytes=size, is_pinned=worker == "one", is_new="ignored")
+        announce_process(Announcement(id=worker, kind=Process.Kind.WORKER, slots=1, models=[model, too_large]))
+    served, large = status(client)["models"]
+    assert (large["id"], large["state"], large["memory_bytes"], large["pinned"]) == ("large", "too_large", 0, False)
+    assert (served["id"], served["state"], served["memory_bytes"], served["pinned"]) == (MODEL, "idle", 12, True)
+    assert all(worker["models"] == [MODEL] for worker in status(client)["workers"])
+    (listed,) = client.get("/v1/models").json()["data"]
+    assert (listed["id"], listed["state"]) == (MODEL, "idle")
+    assert client.get("/v1/models/large").status_code == 404
+    figures = metrics(client)
+    assert (figures["mlx_responses_models_loaded"], figures["mlx_responses_model_memory_bytes"]) == (1, 12)
+    with pytest.raises(Overloaded, match="It needs too much memory") as refused:
+        resolve_model("large")
+    assert refused.value.headers == {"x-should-retry": "false"}
 
 
 def test_it_is_served_without_v1_too(client: Client, user: ApiUser) -> None:

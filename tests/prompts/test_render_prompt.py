@@ -50,6 +50,15 @@ def test_without_truncation_a_long_prompt_is_refused() -> None:
         count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=info(tokens))
 
 
+def test_a_prompt_that_there_is_no_memory_for_is_refused_with_the_setting() -> None:
+    """The context is shorter than the model's own; the message gives both, and what to change."""
+    request = parse_create({"input": conversation(20)})
+    limited = info(1 << 20).limited_to(100)
+    words = r"memory for 100 of the 1048576 tokens of the model's context \(RESPONSES_MEMORY_BYTES\)"
+    with pytest.raises(ContextLengthExceeded, match=words):
+        count_prompt(request=request, history=[], owner="a", take=print, tokenizer=TOKENIZER, info=limited)
+
+
 @pytest.mark.parametrize("context_length", [60, 100, 150, 200, 250])
 def test_truncation_keeps_the_longest_suffix_of_whole_turns(context_length: int) -> None:
     """Whole turns are left out from the start; instructions, developer messages and the last question stay."""

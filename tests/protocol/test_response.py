@@ -102,7 +102,7 @@ def test_lists_name_their_ends() -> None:
 
 
 def test_models_and_deletions_have_openais_shape() -> None:
-    model = model_object("smollm2-135m", created=1, owned_by="local")
+    model = model_object("smollm2-135m", created=1, owned_by="local", state="idle")
     assert Model.model_validate(model, strict=True).object == "model"
     assert model_list([model]) == {"object": "list", "data": [model]}
     assert deleted_response("resp_1") == {"id": "resp_1", "object": "response", "deleted": True}

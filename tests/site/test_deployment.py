@@ -86,7 +86,7 @@ def test_each_process_can_start(command: list[str], environment: dict[str, str])
     if words[0] == "manage.py":
         assert words[1] in get_commands()
         return
-    wanted = Team().worker(0).command
+    wanted = Team().worker(0, of=1).command
     assert words[: len(wanted) - 3] == wanted[1:-2]
 
 

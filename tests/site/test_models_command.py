@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from inference import Registry
+from responses_api.management.model_facts import Machine
 from tests.inference.tiny import write_model
+from tests.inference.tiny_llama import STATE_BYTES_PER_TOKEN, write_tiny_llama
 from tests.processes import run_python
 
 
@@ -39,6 +42,36 @@ def test_a_model_is_added_named_shown_and_removed(models, tmp_path: Path) -> Non
     assert "Removed" in models("alias", "gpt-4o-mini", "--remove")
     assert json.loads(models("rm", source.name, "--json")) == {"name": source.name, "removed": True}
     assert json.loads(models("list", "--json")) == []
+
+
+def test_what_a_model_needs_and_what_fits_is_shown(models, settings: Any, tmp_path: Path) -> None:
+    """Its memory against this machine's, how it calls tools and how it thinks."""
+    models("add", str(write_tiny_llama(tmp_path / "tiny")))
+    assert "  yes  " in models("list")
+    shown = json.loads(models("show", "tiny", "--json"))
+    assert shown["fits_tokens"] == shown["context_length"] == 4096
+    assert shown["memory_bytes_per_token"] == STATE_BYTES_PER_TOKEN
+    assert (shown["dialect"], shown["thinks"], shown["thinking_markers"]) == ("hermes", False, None)
+    footprint = Machine.this().footprint(Registry(settings.RESPONSES_DATA_DIR).get_model("tiny"))
+    settings.RESPONSES_MEMORY_BYTES = footprint.needs(768)
+    assert "  up to 768 tokens  " in models("list")
+    assert "conversations up to 768 tokens" in models("show", "tiny")
+    settings.RESPONSES_MEMORY_BYTES = shown["memory_bytes"] - 1
+    listed = models("list")
+    assert "  no  " in listed
+    assert "(RESPONSES_MEMORY_BYTES)" in listed
+
+
+def test_how_a_model_thinks_is_shown(models, tmp_path: Path) -> None:
+    """Between which markers, and by which switches of its template; or in channels."""
+    template = "{% if enable_thinking %}{% endif %}{{ tools }}<think></think>"
+    for name, text, words in (
+        ("thinker", template, "between <think> and </think>, with enable_thinking in its template"),
+        ("harmony", "<|channel|>analysis{{ tools }}", "in the channels of harmony"),
+    ):
+        directory = write_model(tmp_path / name)
+        (directory / "chat_template.jinja").write_text(text)
+        assert words in models("add", str(directory))
 
 
 def test_an_impossible_command_gives_one_sentence(models, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from responses_api.streaming import DONE, PING, encode, encode_event, frame
+from responses_api.streaming import DONE, PING, comment, encode, encode_event, frame
 
 
 def test_frame_names_its_type_and_ends_with_a_blank_line() -> None:
@@ -21,7 +21,7 @@ def test_frame_names_its_type_and_ends_with_a_blank_line() -> None:
 
 def test_end_and_keep_alive() -> None:
     """The keep-alive is a comment, which readers drop."""
-    assert (DONE, PING) == (b"data: [DONE]\n\n", b": ping\n\n")
+    assert (DONE, comment(PING)) == (b"data: [DONE]\n\n", b": ping\n\n")
 
 
 @settings(deadline=None)

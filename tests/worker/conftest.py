@@ -8,7 +8,7 @@ import pytest
 
 from responses_api import bus
 from responses_api.selectors.models import forget_live_workers
-from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
 
@@ -35,7 +35,7 @@ def host(settings: Any, chunks: ChunkQueue) -> Iterator[ModelHost]:
     settings.RESPONSES_LEASE_SECONDS = 1.5
     host = ModelHost(chunks.put)
     host.scan()
-    host.default().ensure_running()
+    host.load_default()
     yield host
     host.close()
 

@@ -10,7 +10,7 @@ from inference.scripted.tokenizer import ScriptedTokenizer
 from inference.types import GenerationRequest
 from responses_api.sealing import fingerprint
 from responses_api.worker.generation.prepare_generation import Compacting, Prepared, prepare_generation
-from responses_api.worker.runtime.hosted_models import disk_options
+from responses_api.worker.hosting.catalogue import disk_options
 from tests.factories import make_project, start_response
 from tests.turns import INFO
 

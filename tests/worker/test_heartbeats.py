@@ -17,8 +17,8 @@ from responses_api.models import Chore, Process, Response
 from responses_api.services.processes import sweep as sweeping
 from responses_api.services.processes.chores import release_chore, take_chore
 from responses_api.worker.generation.run import Run
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime import claimer, housekeeper
-from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.worker import GenerationWorker
 
 from .rows import queue, wait_until

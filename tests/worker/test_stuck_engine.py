@@ -9,8 +9,8 @@ from unittest.mock import patch
 import pytest
 
 from responses_api.models import Process, Response
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime import watchdog
-from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.watchdog import EXIT_STATUS, STUCK, end_process
 from responses_api.worker.runtime.worker import GenerationWorker

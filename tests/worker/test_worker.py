@@ -2,23 +2,23 @@
 
 import threading
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import orjson
 import pytest
 from django.db import OperationalError
 
-from inference.types import ModelError
 from responses_api.bus.messages import ResponseRefused
 from responses_api.errors import Overloaded
+from responses_api.interruptions import Interrupted
 from responses_api.models import Response
 from responses_api.models.store.response import ACTIVE
 from responses_api.services.jobs.leases import claim_responses
 from responses_api.services.prompts.assemble_history import COMPACTING
 from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
 from responses_api.worker.generation.run import Run
+from responses_api.worker.hosting import HostedModel, ModelHost
 from responses_api.worker.runtime import claimer, preparer
-from responses_api.worker.runtime.hosted_models import HostedModel, ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
 from responses_api.worker.runtime.worker import GenerationWorker
 from tests.turns import ApiUser
@@ -95,10 +95,11 @@ def test_a_request_whose_engine_stops_under_it_fails_instead_of_waiting(
     (model,) = host
 
     def stop_then_refuse(request: Any) -> None:
-        model.engine.close()
-        type(model.engine).submit(model.engine, request)
+        engine.close()
+        type(engine).submit(engine, request)
 
-    with patch.object(model.engine, "submit", stop_then_refuse):
+    engine = model.engine
+    with patch.object(engine, "submit", stop_then_refuse):
         public_id = queue("hello")
         worker.wake()
         wait_until_none_is_active()
@@ -122,8 +123,9 @@ def test_an_engine_that_has_stopped_is_replaced(worker: GenerationWorker, host: 
 
 def break_engine(model: HostedModel) -> None:
     """Let the engine's thread fail in its next step."""
-    with patch.object(model.engine, "_cancel", side_effect=RuntimeError("out of memory")):
-        wait_until(lambda: not model.engine.is_running)
+    engine = model.engine
+    with patch.object(engine, "_cancel", side_effect=RuntimeError("out of memory")):
+        wait_until(lambda: not engine.is_running)
 
 
 def test_an_engine_that_fails_ends_its_requests_and_starts_again_by_itself(
@@ -148,35 +150,31 @@ def test_an_engine_that_fails_ends_its_requests_and_starts_again_by_itself(
 
 
 def test_an_engine_that_keeps_failing_is_started_after_a_pause(host: ModelHost) -> None:
-    """Meanwhile nothing is claimed for its model, and loading it is refused at once."""
+    """Meanwhile nothing is claimed for its model, and a request for it is refused at once."""
     (model,) = host
+    host.start()
+    first = model.engine
+    first.close()
+    wait_until(lambda: model.is_running and model.engine is not first)
     model.engine.close()
-    host.restart_stopped()
-    assert model.is_running
-    again = model.engine
-    again.close()
-    host.restart_stopped()
-    assert model.is_pausing
+    wait_until(lambda: model.is_pausing)
     assert host.names == []
-    with pytest.raises(ModelError, match="starts in 1 s"):
-        model.ensure_running()
-
-    def restarted() -> bool:
-        host.restart_stopped()
-        return model.is_running
-
-    wait_until(restarted)
+    errors: list[Exception] = []
+    assert not host.hold(Mock(model=model.name), ready=lambda: None, failed=errors.append)
+    assert "starts in 1 s" in str(errors[0])
+    wait_until(lambda: model.is_running)
     assert host.names == [model.name]
 
 
-def test_an_unloaded_model_is_not_started_again(host: ModelHost) -> None:
-    """Its engine was closed on purpose."""
+def test_a_closed_host_starts_nothing_again(host: ModelHost) -> None:
+    """Its engines were closed on purpose, and a request for a model is refused at once."""
     (model,) = host
+    host.start()
     host.close()
-    host.restart_stopped()
     assert not model.is_running
-    with pytest.raises(ModelError, match="unloaded"):
-        model.ensure_running()
+    errors: list[Exception] = []
+    assert not host.hold(Mock(model=model.name), ready=lambda: None, failed=errors.append)
+    assert isinstance(errors[0], Interrupted)
 
 
 def test_a_worker_forgets_ended_runs(worker: GenerationWorker, sent: Sent) -> None:

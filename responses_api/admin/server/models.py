@@ -8,7 +8,17 @@ from responses_api.admin.elements.display import NOTHING, badge, code, file_size
 from responses_api.admin.elements.lists import ReadOnlyList
 from responses_api.admin.site import site
 from responses_api.models import ServedModel
+from responses_api.protocol.objects.model import State
 from responses_api.selectors.models import get_live_workers
+
+STATES: dict[State | None, tuple[str, str]] = {
+    "active": ("in use", "good"),
+    "idle": ("loaded", "good"),
+    "loading": ("loading", "good"),
+    "unloaded": ("loaded on demand", "quiet"),
+    "too_large": ("too large", "bad"),
+    None: ("not served", "quiet"),
+}
 
 
 @admin.register(ServedModel, site=site)
@@ -33,8 +43,9 @@ class ServedModelAdmin(ReadOnlyList):
 
     @admin.display(description="state")
     def state(self, row: ServedModel) -> SafeString:
-        served = any(model.name == row.name for model in get_live_workers().models)
-        return badge("served", "good") if served else badge("not served", "quiet")
+        live = get_live_workers()
+        state = next((model.state for model in (*live.models, *live.too_large) if model.name == row.name), None)
+        return badge(*STATES[state])
 
     @admin.display(description="also known as")
     def known_as(self, row: ServedModel) -> SafeString | str:

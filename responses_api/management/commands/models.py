@@ -18,8 +18,8 @@ from inference import (
     add_gguf,
     pull_default,
     pull_hub,
-    read_dialect,
 )
+from responses_api.management.model_facts import Machine, ModelFacts
 from responses_api.management.progress import ProgressBars
 
 
@@ -95,23 +95,25 @@ class Command(BaseCommand):
 
     def do_list(self, registry: Registry, options: dict[str, Any]) -> None:
         models = registry.list_models()
+        machine = Machine.this()
+        facts = [ModelFacts(model, machine) for model in models]
         if options["json"]:
-            self.stdout.write(json.dumps([model.as_dict() for model in models], indent=2))
+            self.stdout.write(json.dumps([model.as_dict() for model in facts], indent=2))
             return
         if not models:
             self.stdout.write("There is no model yet. `manage.py models pull` gets the default one.")
             return
         table = Table(box=None, pad_edge=False, header_style="bold")
-        for title in ("Name", "Aliases", "Context", "Weights", "Size", "Source"):
-            table.add_column(title, justify="right" if title in ("Context", "Size") else "left")
-        for model in models:
-            size = f"{model.size_bytes / 1e6:,.0f} MB"
-            aliases = ", ".join(model.aliases)
-            table.add_row(model.name, aliases, f"{model.context_length:,}", model.weights, size, model.source)
+        rows = [model.row() for model in facts]
+        for title in rows[0]:
+            table.add_column(title, justify="right" if title in ("Context", "Size", "Memory") else "left")
+        for row in rows:
+            table.add_row(*row.values())
         text = io.StringIO()
         # Wide enough for all names: a narrow terminal wraps lines, and a pipe gets whole lines.
         Console(file=text, width=1000).print(table)
         self.stdout.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
+        self.stdout.write(machine.sentence)
 
     def do_show(self, registry: Registry, options: dict[str, Any]) -> None:
         self.show(registry.get_model(options["model"]), as_json=options["json"])
@@ -137,23 +139,9 @@ class Command(BaseCommand):
 
     def show(self, entry: ModelEntry, *, as_json: bool) -> None:
         """Print one model."""
-        dialect = read_dialect(entry.path)
+        facts = ModelFacts(entry, Machine.this())
         if as_json:
-            details = {"dialect": dialect.name, "own_tool_template": dialect.own_template, "thinks": dialect.thinks}
-            self.stdout.write(json.dumps({**entry.as_dict(), **details}, indent=2))
+            self.stdout.write(json.dumps(facts.as_dict(), indent=2))
             return
-        facts = {
-            "Name": entry.name,
-            "Aliases": ", ".join(entry.aliases) or "none",
-            "Context": f"{entry.context_length:,} tokens",
-            "Weights": f"{entry.weights}, {entry.size_bytes / 1e6:,.0f} MB",
-            "Sampling": f"temperature {entry.temperature:g}, top_p {entry.top_p:g}",
-            "Tools": f"{dialect.name} dialect{', shown by a built-in template' if dialect.own_template else ''}",
-            "Thinking": "yes" if dialect.thinks else "no",
-            "Source": entry.source,
-            "Digest": entry.digest,
-            "Added": entry.added_at,
-            "Files": str(entry.path),
-        }
-        for name, value in facts.items():
+        for name, value in facts.page().items():
             self.stdout.write(f"{name + ':':<10} {value}")

@@ -9,6 +9,11 @@ from typing_extensions import TypedDict
 
 from responses_api.protocol.objects.fields import Timestamp
 
+State = Literal["too_large", "unloaded", "loading", "idle", "active"]
+"""How ready a model is to answer: there is no memory for it; the next request loads it; it is being loaded; it is
+loaded, and nobody uses it, or somebody does. The last one is the most ready.
+"""
+
 
 class Model(TypedDict):
     """A served model, or another name of one."""
@@ -17,6 +22,7 @@ class Model(TypedDict):
     object: Literal["model"]
     created: Timestamp
     owned_by: str
+    state: State
 
 
 class ModelList(TypedDict):
@@ -26,9 +32,9 @@ class ModelList(TypedDict):
     data: list[Model]
 
 
-def model_object(name: str, *, created: int, owned_by: str) -> Model:
+def model_object(name: str, *, created: int, owned_by: str, state: State) -> Model:
     """A served model or an alias of one. `created` is in whole seconds."""
-    return {"id": name, "object": "model", "created": created, "owned_by": owned_by}
+    return {"id": name, "object": "model", "created": created, "owned_by": owned_by, "state": state}
 
 
 def model_list(models: Sequence[Model]) -> ModelList:

@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from responses_api.protocol.objects.fields import Count, Timestamp
+from responses_api.protocol.objects.model import State
 
 
 class Health(TypedDict):
@@ -48,6 +49,9 @@ class ModelFigures(TypedDict):
     id: str
     aliases: list[str]
     context_length: Count
+    state: State
+    memory_bytes: Count
+    pinned: bool
 
 
 class SpeculationFigures(TypedDict):

@@ -25,8 +25,9 @@ def limit_arenas() -> None:
         mallopt(_M_ARENA_MAX, ARENAS)
 
 
-def return_freed_memory() -> None:
-    """Return free memory if the process has grown by ``GROWTH_BYTES`` since the last time. Takes some milliseconds.
+def return_freed_memory(*, at_once: bool = False) -> None:
+    """Return free memory if the process has grown by ``GROWTH_BYTES`` since the last time, or ``at_once``. Takes some
+    milliseconds.
 
     Cycles, such as an exception and the frames that hold a large request, are collected first: the collector itself
     comes only when the number of objects has grown by a quarter, however large they are.
@@ -35,7 +36,7 @@ def return_freed_memory() -> None:
     malloc_trim = _glibc("malloc_trim")
     if malloc_trim is None:
         return
-    if resident_bytes() > _least_resident + GROWTH_BYTES:
+    if at_once or resident_bytes() > _least_resident + GROWTH_BYTES:
         renew_pooled_connections()
         gc.collect()
         malloc_trim(0)

@@ -37,11 +37,17 @@ class Periodic:
         self._first = seconds if first is None else first
         self._own_connection = own_connection
         self._stopped = threading.Event()
+        self._due = threading.Event()
+        """Ends a pause early."""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Start the thread: the first call comes after ``first`` seconds, by default ``seconds``."""
         self._thread.start()
+
+    def call_soon(self) -> None:
+        """Make the next calls now, or after those that are being made, and from then on at the usual pace."""
+        self._due.set()
 
     @property
     def is_stopping(self) -> bool:
@@ -60,6 +66,7 @@ class Periodic:
     def stop(self, timeout: float = 0.0) -> None:
         """Make no further calls, and wait up to ``timeout`` seconds for a call that is running."""
         self._stopped.set()
+        self._due.set()
         if timeout and self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -68,7 +75,11 @@ class Periodic:
             use_own_connection()
         try:
             pause = self._first
-            while not self._stopped.wait(pause):
+            while True:
+                self._due.wait(pause)
+                if self.is_stopping:
+                    return
+                self._due.clear()
                 for function in self._work:
                     self._call(function)
                 pause = self._seconds

@@ -40,10 +40,14 @@ def render_prompt(
         if truncated is not None:
             return truncated
     size = f"more than {context}" if prompt is None else str(len(prompt))
+    reason = f"the model's context of {context} tokens leaves no room for an answer"
+    if info.own_context_length is not None:
+        reason = (
+            f"this server has memory for {context} of the {info.own_context_length} tokens of the model's context "
+            "(RESPONSES_MEMORY_BYTES), which leaves no room for an answer"
+        )
     raise ContextLengthExceeded(
-        f"The input has {size} tokens, and the model's context of {context} tokens leaves no room for an answer. "
-        "Shorten the input or the history.",
-        param="input",
+        f"The input has {size} tokens, and {reason}. Shorten the input or the history.", param="input"
     )
 
 

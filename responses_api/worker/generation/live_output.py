@@ -64,6 +64,11 @@ class LiveOutput:
             self.published.add(first)
         self._answer, self._prepared = answer, prepared
 
+    def wait(self, what_for: str) -> None:
+        """Tell the reader of the stream, if it is open."""
+        if self._is_streamed and self._answer is not None:
+            self.published.wait(what_for)
+
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Publish the events of new chunks."""
         assert self._answer is not None
@@ -120,7 +125,8 @@ class LiveOutput:
             if not end.store(answer.snapshot(), is_too_large=True):
                 return None
             return _Last(events, "too_large", EntryTooLarge(error.message, param=error.param))
-        return _Last(events, verdict.reason, self._stop.error() if self._stop.reason is StopReason.TIMEOUT else None)
+        refuses = self._stop.reason in (StopReason.TIMEOUT, StopReason.NOT_LOADED)
+        return _Last(events, verdict.reason, self._stop.error() if refuses else None)
 
     def _encoded(self, events: Sequence[Event]) -> list[EncodedEvent]:
         """The events that will be published, encoded: for a reader of the whole object, only the last one."""

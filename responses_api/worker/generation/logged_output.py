@@ -151,6 +151,9 @@ class LoggedOutput:
 
     # The middle
 
+    def wait(self, what_for: str) -> None:
+        """Tell nobody: the job's status says that it has not begun."""
+
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Feed the answer, and add to the log.
 
@@ -188,6 +191,9 @@ class LoggedOutput:
         elif finish == "cancelled" and self._stop.reason in (None, StopReason.SHUTDOWN):
             # This worker is stopping, or its engine has stopped.
             release_lease(self._lease)
+        elif finish == "cancelled" and self._stop.reason is StopReason.NOT_LOADED:
+            log.warning("job.put_back", response=self._lease.public_id, reason=self._stop.sentence)
+            release_lease(self._lease, pause=True)
         elif finish == "error" and self._stop.reason is None and release_as_lost(self._lease):
             # The failure of an engine is a lost attempt, as the end of the whole process is.
             log.warning("job.engine_failed", response=self._lease.public_id, error=error)
@@ -256,7 +262,7 @@ class LoggedOutput:
         if self._stop.reason is StopReason.SHUTDOWN:
             release_lease(self._lease, begun=self._has_begun)
             return
-        if isinstance(error, Overloaded) and self._stop.reason is None:
+        if isinstance(error, Overloaded) and self._stop.reason in (None, StopReason.NOT_LOADED):
             # A resource is short now: the worker that claims the job later may have it.
             log.warning("job.put_back", response=self._lease.public_id, reason=error.message)
             release_lease(self._lease, begun=self._has_begun, pause=True)

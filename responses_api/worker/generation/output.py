@@ -29,6 +29,10 @@ class Output(Protocol):
         """The request is accepted: these events begin the stream."""
         ...
 
+    def wait(self, what_for: str) -> None:
+        """The engine can't begin yet."""
+        ...
+
     def feed(self, chunks: Sequence[Chunk]) -> None:
         """Feed the answer with the engine's new chunks."""
         ...

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from responses_api import bus
-from responses_api.bus.messages import ReaderBehind, ResponseEvents, ResponseRefused, ResponseResult
+from responses_api.bus.messages import ReaderBehind, ResponseEvents, ResponseRefused, ResponseResult, ResponseWaits
 from responses_api.bus.relayed_errors import RelayedError
 from responses_api.errors import ApiError
 from responses_api.services.jobs.leases import Lease
@@ -68,6 +68,10 @@ class PublishedEvents:
         with self._lock:
             self._only = ResponseRefused(attempt=self._lease.attempt, error=RelayedError.of(error))
             self._publish(self._only)
+
+    def wait(self, what_for: str) -> None:
+        """Publish that the response can't begin yet. A reader that misses it misses nothing."""
+        self._publish(ResponseWaits(attempt=self._lease.attempt, what_for=what_for))
 
     def replay(self, first: int) -> None:
         """Publish the events from ``first`` on again."""

@@ -109,6 +109,10 @@ class Run:
             return None
         return replace(self._generation, id=self.sequence_id, generated=tuple(self._answer.tokens))
 
+    def wait_for_model(self) -> None:
+        """Its model is not loaded yet."""
+        self._output.wait(f"the model {self.model} is being loaded")
+
     # The rest
 
     def feed(self, chunks: Sequence[Chunk]) -> Finish | None:

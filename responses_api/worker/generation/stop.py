@@ -2,7 +2,7 @@
 
 import threading
 
-from responses_api.errors import NO_RETRY, ServerError
+from responses_api.errors import NO_RETRY, Overloaded, ServerError
 from responses_api.interruptions import FAILED, StopReason
 
 
@@ -32,4 +32,6 @@ class Stop:
         """The error for the client. After a timeout it says not to retry, since the next run would take too long as
         well.
         """
+        if self._reason is StopReason.NOT_LOADED:
+            return Overloaded(self.sentence)
         return ServerError(self.sentence, headers=NO_RETRY if self._reason is StopReason.TIMEOUT else None)

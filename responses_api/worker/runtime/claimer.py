@@ -13,8 +13,8 @@ from responses_api.models import Response
 from responses_api.services.jobs.event_log import LogCursor
 from responses_api.services.jobs.leases import Lease, claim_responses
 from responses_api.worker.generation.run import Run, new_run
+from responses_api.worker.hosting import ModelHost
 
-from .hosted_models import ModelHost
 from .log_writer import JobLog, LogWriter
 from .preparer import Preparer
 from .run_table import RunTable
@@ -112,6 +112,11 @@ class Claimer:
 
     def _claim_jobs(self, model: str) -> bool:
         """Claim and start jobs of a model for free slots; returns whether there may be more jobs and slots."""
+        if not self._host.takes_jobs(model):
+            # They wait in the queue, where other workers find them.
+            with self._lock:
+                self._jobs_wait = True
+            return False
         # One at a time: two claims would count the same slots as free.
         with self._job_claims:
             limit = min(CLAIM_BATCH, settings.RESPONSES_BATCH_SIZE - self._table.count(model))

@@ -19,8 +19,7 @@ from responses_api.services.admission.count_input_tokens import ANSWER_SECONDS, 
 from responses_api.services.prompts.assemble_history import assembling
 from responses_api.services.prompts.reasoning_echo import echo_scope
 from responses_api.services.prompts.render_prompt import count_prompt
-
-from .hosted_models import ModelHost
+from responses_api.worker.hosting import ModelHost
 
 log = structlog.get_logger(__name__)
 

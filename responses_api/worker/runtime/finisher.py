@@ -42,7 +42,7 @@ class Finisher:
 
     def _finish(self, run: Run, finish: Finish, error: str, is_preempted: bool) -> None:
         if is_preempted and finish == "cancelled" and not run.is_to_stop():
-            self._scheduler.submit(run, run.resume())
+            self._scheduler.resubmit(run, run.resume())
         elif not run.is_compacting:
             with_fresh_connection(run.close, finish, error=error)
             self._table.remove(run)

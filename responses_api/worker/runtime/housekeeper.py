@@ -20,9 +20,9 @@ from responses_api.services.processes.freed_memory import return_freed_memory
 from responses_api.services.processes.periodic import HEARTBEATS_PER_LEASE, Periodic
 from responses_api.services.processes.publish_counts import publish_counts
 from responses_api.services.processes.sweep import sweep
+from responses_api.worker.hosting import ModelHost
 
 from .ended_streams import EndedStreams
-from .hosted_models import ModelHost
 from .run_table import RunTable
 from .scheduler import Scheduler
 
@@ -62,7 +62,6 @@ class Housekeeper:
         self._chores = [
             Periodic("worker-recovery", recover_jobs, self._recover, partial(wake, background=True), seconds=beat),
             Periodic("worker-models", self._scan, seconds=beat),
-            Periodic("worker-engines", self._host.restart_stopped, seconds=beat),
             Periodic("worker-log", empty_write_ahead_log, return_freed_memory, seconds=beat),
         ]
         sweep_seconds = settings.RESPONSES_SWEEP_SECONDS
@@ -76,6 +75,10 @@ class Housekeeper:
         with_fresh_connection(self._announce)
         for periodic in (self._heartbeat, self._watch, *self._chores, self._sweeper):
             periodic.start()
+
+    def announce_soon(self) -> None:
+        """Something has changed that web processes should know."""
+        self._heartbeat.call_soon()
 
     def stop_chores(self) -> None:
         """The worker claims nothing more: only its leases are renewed."""
@@ -104,7 +107,7 @@ class Housekeeper:
                 self._scheduler.stop(run, StopReason.CANCELLED if run.is_job else StopReason.LEFT)
 
     def _announce(self) -> None:
-        loads = [model.load() for model in self._host]
+        loads = [model.load() for model in self._host if not model.refusal]
         announce_process(
             Announcement(
                 id=self._worker,

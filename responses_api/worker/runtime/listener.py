@@ -17,10 +17,10 @@ from responses_api.bus.messages import (
 )
 from responses_api.interruptions import StopReason
 from responses_api.services.prompts.reasoning_echo import reasoning_echo
+from responses_api.worker.hosting import ModelHost
 
 from .counting import Counter
 from .ended_streams import EndedStreams
-from .hosted_models import ModelHost
 from .run_table import RunTable
 from .scheduler import Scheduler
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import NoReturn
 
 import structlog
 from django.db import Error as DatabaseError
@@ -10,21 +11,20 @@ from inference.types import GenerationRequest, ModelError
 from responses_api.caller import cache_scope
 from responses_api.database.threads import with_fresh_connection
 from responses_api.errors import ApiError, Overloaded, ServerError
-from responses_api.interruptions import Interrupted
+from responses_api.interruptions import Interrupted, StopReason
 from responses_api.models import Response
 from responses_api.selectors.history import history_size
 from responses_api.worker.generation.logged_output import NOT_CONTINUED, CannotContinue
 from responses_api.worker.generation.prepare_generation import Compacting, prepare_generation
 from responses_api.worker.generation.run import Run
+from responses_api.worker.hosting import ModelHost
 
 from .counting import HEAVY_BYTES
-from .hosted_models import ModelHost
 from .run_table import RunTable
 from .scheduler import Scheduler
 
 log = structlog.get_logger(__name__)
 
-NOT_LOADED = "The model can't be loaded at the moment. Try again later, or ask for another model."
 NO_DATABASE = "The server's database can't be reached at the moment. Try again."
 NOT_PREPARED = "The server failed to prepare this request."
 
@@ -32,23 +32,33 @@ Step = Callable[[], GenerationRequest | Compacting | None]
 
 
 class Preparer:
-    """Prepares small requests on the calling thread, where they wait neither for large ones, nor for a model that is
-    loading, nor for a compaction. Those have separate threads, since rendering takes as long as the text is long.
+    """Prepares small requests on the calling thread, where they wait neither for large ones nor for a compaction. Those
+    have separate threads, since rendering takes as long as the text is long.
+
+    A foreground request is prepared while its model is loaded: it is refused at once if it is invalid, and its stream
+    opens. A background job stays in the queue until its model is loaded.
     """
 
     def __init__(self, *, table: RunTable, host: ModelHost, scheduler: Scheduler) -> None:
         self._table = table
         self._host = host
         self._scheduler = scheduler
-        self._loaders = ThreadPoolExecutor(max_workers=1, thread_name_prefix="load")
         self._preparers = ThreadPoolExecutor(max_workers=2, thread_name_prefix="prepare")
         self._compactors = ThreadPoolExecutor(max_workers=2, thread_name_prefix="compact")
 
     def begin(self, row: Response, run: Run) -> None:
         """Prepare a claimed row and submit it. Never raises: a run that can't be prepared is refused."""
-        if not self._host.is_running(row.model):
-            self._loaders.submit(self._begin, row, run)
-        elif is_heavy(row):
+        is_waiting = run.is_job and not self._host.hold(
+            run,
+            ready=lambda: self._preparers.submit(self._begin, row, run),
+            failed=lambda error: self._preparers.submit(self._attempt, run, lambda: raised(error)),
+        )
+        if is_waiting:
+            if run.is_to_stop():
+                # Stopped before it waited.
+                self._host.withdraw(run)
+            return
+        if is_heavy(row):
             self._preparers.submit(self._begin, row, run)
         else:
             self._begin(row, run)
@@ -68,7 +78,7 @@ class Preparer:
 
     def close(self) -> None:
         """Start nothing more, and return when all threads have ended."""
-        for pool in (self._loaders, self._preparers, self._compactors):
+        for pool in (self._preparers, self._compactors):
             pool.shutdown(wait=True)
 
     def _begin(self, row: Response, run: Run) -> None:
@@ -100,7 +110,6 @@ class Preparer:
 
         check()  # before a model is loaded in vain
         model = self._host[row.model]
-        model.ensure_running()
         continuation = run.start(model.engine.info.digest)
         check()
         ready = prepare_generation(
@@ -113,6 +122,11 @@ class Preparer:
             check=check,
         )
         return ready if isinstance(ready, Compacting) else run.begin(ready)
+
+
+def raised(error: Exception) -> NoReturn:
+    """A step that fails."""
+    raise error
 
 
 def is_heavy(row: Response) -> bool:
@@ -139,7 +153,7 @@ def refusal(run: Run, error: Exception) -> ApiError:
         case ModelError():
             # The reason may contain paths and other details of this machine.
             log.error("worker.model_not_loaded", model=run.model, response=response, error=str(error))
-            return Overloaded(NOT_LOADED)
+            return Overloaded(StopReason.NOT_LOADED.sentence)
         case DatabaseError():
             log.warning("worker.prepare_failed", response=response, error=str(error))
             return Overloaded(NO_DATABASE)

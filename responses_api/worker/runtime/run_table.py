@@ -96,6 +96,17 @@ class RunTable:
                     return sequence_id
         return None
 
+    def preempt_all(self, model: str) -> list[str]:
+        """Mark all background jobs of a model as to be taken out of the engine; the ids of their sequences."""
+        preempted = []
+        with self._lock:
+            for sequence_id, sequence in self._sequences.items():
+                run = sequence.run
+                if run.model == model and run.is_job and not (run.is_compacting or run.is_to_stop()):
+                    sequence.is_preempted = True
+                    preempted.append(sequence_id)
+        return preempted
+
     def close_sequence(self, sequence_id: str) -> bool:
         """An engine has ended a sequence; returns whether it was preempted."""
         with self._lock:

@@ -14,9 +14,9 @@ from responses_api.database.threads import with_fresh_connection
 from responses_api.interruptions import StopReason
 from responses_api.services.processes.announce_process import forget_process
 from responses_api.services.processes.periodic import HEARTBEATS_PER_LEASE, Periodic
+from responses_api.worker.hosting import HostedModel, ModelHost
 
 from .claimer import Claimer
-from .hosted_models import HostedModel, ModelHost
 from .run_table import RunTable
 from .scheduler import Scheduler
 

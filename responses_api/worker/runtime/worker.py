@@ -14,12 +14,12 @@ from responses_api.services.jobs.leases import Lease
 from responses_api.services.processes.announce_process import forget_process
 from responses_api.streaming import EncodedEvent
 from responses_api.worker.generation.run import Run
+from responses_api.worker.hosting import ModelHost
 
 from .claimer import Claimer
 from .counting import Counter
 from .ended_streams import EndedStreams
 from .finisher import Finisher
-from .hosted_models import ModelHost
 from .housekeeper import Housekeeper
 from .listener import Listener
 from .log_writer import LogWriter
@@ -93,6 +93,7 @@ class GenerationWorker:
         self._listener.start()
         self._housekeeper.start()
         self._watchdog.start()
+        self._host.start(drain=self._scheduler.preempt_jobs, changed=self._models_changed)
         self.wake()
 
     def wake(self, *, background: bool = False) -> None:
@@ -138,9 +139,15 @@ class GenerationWorker:
 
     def _removed(self, run: Run) -> None:
         run.let_go()
+        self._host.release(run)
         if run.published is not None:
             self.ended.add(run.lease.public_id, run.published)
         self._claimer.slot_freed()
+
+    def _models_changed(self) -> None:
+        """A model has been loaded or unloaded, or this begins: tell web processes, and claim what waits for it."""
+        self._housekeeper.announce_soon()
+        self._claimer.wake()
 
     def _publish(self, lease: Lease, first: int, events: list[EncodedEvent]) -> None:
         publish_job_events(lease.public_id, first, events)

@@ -13,6 +13,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from inference import memory_for_models
 from inference.types import ModelError
 from responses_site.management.access import refuse_without_key, refuse_wrong_secret
 from responses_site.management.default_model import ensure_default_model
@@ -53,7 +54,8 @@ class Command(BaseCommand):
                 "`make serve` needs nothing."
             )
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        children = [self.web(index) for index in range(web)] + [self.worker(index) for index in range(workers)]
+        children = [self.web(index) for index in range(web)]
+        children += [self.worker(index, of=workers) for index in range(workers)]
         with own_terminal():
             try:
                 self.prepare()
@@ -83,13 +85,15 @@ class Command(BaseCommand):
         port = str(settings.RESPONSES_PORT + index)
         return Child(f"web {index + 1}", [sys.executable, "manage.py", "web"], {"PORT": port})
 
-    def worker(self, index: int) -> Child:
-        """A worker process."""
+    def worker(self, index: int, *, of: int) -> Child:
+        """A worker process. Unless it is stated how much memory each may use, all share what the machine has."""
         command = [sys.executable, "-m", "celery", "-q", "-A", "responses_site", "worker", "--pool", "threads"]
         command += ["--concurrency", "4", "--without-gossip", "--without-mingle", "--without-heartbeat"]
         # Celery warns root because of pickle, which this worker doesn't accept.
-        quiet = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser"}
-        return Child(f"worker {index + 1}", [*command, "-n", f"worker-{index + 1}@%h"], quiet)
+        environment = {"PYTHONWARNINGS": "ignore:You're running the worker with superuser"}
+        if settings.RESPONSES_MEMORY_BYTES is None:
+            environment["RESPONSES_MEMORY_BYTES"] = str(memory_for_models() // of)
+        return Child(f"worker {index + 1}", [*command, "-n", f"worker-{index + 1}@%h"], environment)
 
     def restart_if_ended(self, child: Child) -> None:
         """Restart a process ``RESTART_SECONDS`` after it has ended."""

@@ -11,6 +11,7 @@ import pytest
 from inference import GenerationRequest, ModelEntry, ModelError, Sampling
 from inference.engine import batch, mlx_engine, model_loading
 from inference.engine.mlx_engine import MlxEngine
+from inference.memory import StateCost
 from inference.prefix_cache.layout import Layout
 from tests.inference.recorder import Recorder
 
@@ -22,6 +23,8 @@ class Weights:
     """A stand-in for a loaded model."""
 
     model = None
+    weights_bytes = 0
+    state_cost = StateCost()
 
 
 class BrokenBatch:

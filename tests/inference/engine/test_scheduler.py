@@ -87,3 +87,28 @@ def test_owners_take_turns_whoever_has_more_waiting() -> None:
         scheduler.release(order[-1] if order else "many 0")
         order += [found.id for found in scheduler.admit()]
     assert order == ["few 0", "many 1", "few 1", "many 2", "many 3", "many 4"]
+
+
+def test_a_request_that_does_not_fit_holds_up_those_after_it() -> None:
+    """It keeps its place; so does one that is put back."""
+    scheduler = opened(3)
+    for name in ("a", "b", "c"):
+        scheduler.submit(request(name))
+    assert [entry.id for entry in scheduler.admit(fits=lambda entry: entry.id != "b")] == ["a"]
+    assert (scheduler.load().running, scheduler.load().waiting) == (1, 2)
+    scheduler.submit(request("d"))
+    (first,) = [request("a")]
+    scheduler.put_back(first)
+    assert (scheduler.load().running, scheduler.load().waiting) == (0, 4)
+    assert [entry.id for entry in scheduler.admit()] == ["a", "b", "c"]
+    scheduler.put_back(request("b"))
+    scheduler.cancel("b")
+    assert scheduler.take_cancelled() == (["b"], [])
+    scheduler.release("b")
+    assert [entry.id for entry in scheduler.admit()] == ["d"]
+
+
+def test_an_engine_that_is_woken_does_not_wait() -> None:
+    scheduler = opened(1)
+    scheduler.wake()
+    scheduler.wait(None)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from inference.types import Chunk, EngineLoad, Finish, ModelError
-from responses_api.interruptions import StopReason
+from responses_api.interruptions import Interrupted, StopReason
 from responses_api.services.jobs.leases import Lease
 from responses_api.worker.generation.run import Run
-from responses_api.worker.runtime.hosted_models import ModelHost
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime.scheduler import Scheduler
 
 MODEL = "scripted"
@@ -26,6 +26,7 @@ class FakeRun:
     stop_reason: StopReason | None = None
     published: Any = None
     fails: bool = False
+    has_waited: bool = False
     fed: list[Chunk] = field(default_factory=list)
 
     @property
@@ -41,6 +42,9 @@ class FakeRun:
 
     def is_to_stop(self) -> bool:
         return self.stop_reason is not None
+
+    def wait_for_model(self) -> None:
+        self.has_waited = True
 
     def feed(self, chunks: Sequence[Chunk]) -> Finish | None:
         if self.fails:
@@ -87,6 +91,7 @@ class FakeModel:
     """A model with a running engine."""
 
     engine: FakeEngine = field(default_factory=FakeEngine)
+    refusal: str = ""
 
 
 @dataclass
@@ -94,6 +99,9 @@ class FakeHost:
     """A host of one model."""
 
     model: FakeModel = field(default_factory=FakeModel)
+    is_loaded: bool = True
+    waiting: dict[Any, tuple[Callable[[], object], Callable[[Exception], object]]] = field(default_factory=dict)
+    released: list[Any] = field(default_factory=list)
     names: list[str] = field(default_factory=lambda: [MODEL])
 
     def __iter__(self) -> Iterator[FakeModel]:
@@ -106,6 +114,24 @@ class FakeHost:
     @property
     def engine(self) -> FakeEngine:
         return self.model.engine
+
+    def hold(self, run: Any, *, ready: Callable[[], object], failed: Callable[[Exception], object]) -> bool:
+        if not self.is_loaded:
+            self.waiting[run] = (ready, failed)
+        return self.is_loaded
+
+    def withdraw(self, run: Any) -> bool:
+        if run not in self.waiting:
+            return False
+        _, failed = self.waiting.pop(run)
+        failed(Interrupted())
+        return True
+
+    def release(self, run: Any) -> None:
+        self.released.append(run)
+
+    def takes_jobs(self, name: str) -> bool:
+        return self.is_loaded
 
     @property
     def host(self) -> ModelHost:
@@ -121,6 +147,9 @@ class FakeScheduler:
     cancelled: list[Any] = field(default_factory=list)
 
     def submit(self, run: Any, request: Any) -> None:
+        self.submitted.append((run, request))
+
+    def resubmit(self, run: Any, request: Any) -> None:
         self.submitted.append((run, request))
 
     def stop(self, run: Any, reason: StopReason) -> None:

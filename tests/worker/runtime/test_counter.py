@@ -9,9 +9,9 @@ import pytest
 
 from responses_api.bus.messages import CountRefused, CountTokens, TokensCounted
 from responses_api.protocol import CreateResponse
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime import counting
 from responses_api.worker.runtime.counting import Counter
-from responses_api.worker.runtime.hosted_models import ModelHost
 from tests.worker.rows import Sent, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)

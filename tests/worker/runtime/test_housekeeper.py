@@ -17,8 +17,8 @@ from responses_api.services.accounts.create_key import create_key
 from responses_api.services.jobs.leases import claim_responses
 from responses_api.services.processes.announce_process import Announcement, announce_process
 from responses_api.services.processes.publish_counts import publish_counts
+from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime.ended_streams import EndedStreams
-from responses_api.worker.runtime.hosted_models import ModelHost
 from responses_api.worker.runtime.housekeeper import Housekeeper
 from responses_api.worker.runtime.run_table import RunTable
 from tests.turns import ApiUser
@@ -41,7 +41,7 @@ class Harness:
         self.host = Mock(spec=ModelHost)
         figures = CacheFigures(hits=3, nbytes=7)
         load = EngineLoad(running=1, waiting=2, slots=4, free=1, memory_cache=figures, disk_cache=figures)
-        self.model = model = Mock(load=lambda: load)
+        self.model = model = Mock(refusal="", load=lambda: load)
         model.name = "m"
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False

@@ -23,26 +23,19 @@ from .fakes import FakeHost, FakeScheduler
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class LoadedHost(FakeHost):
-    """A host whose model is loaded, or can't be."""
-
-    def is_running(self, name: str) -> bool:
-        return True
-
-
 class Harness:
     """A preparer with fake surroundings."""
 
     def __init__(self) -> None:
         self.removed: list[Any] = []
         self.scheduler = FakeScheduler()
-        host = LoadedHost(model=Mock())
+        host = FakeHost(model=Mock())
         self.preparer = Preparer(
             table=RunTable(removed=self.removed.append), host=host.host, scheduler=self.scheduler.scheduler
         )
         self.run = Mock(spec=Run)
         self.run.lease, self.run.sequence_id, self.run.model = Mock(), "resp_1.1", "scripted"
-        self.run.request_id = "resp_1.1"
+        self.run.request_id, self.run.is_job = "resp_1.1", False
         self.run.is_to_stop.return_value = False
         self.run.interruption.return_value = ServerError("interrupted")
 

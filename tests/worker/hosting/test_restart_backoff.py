@@ -1,6 +1,6 @@
 """The pause before a failed engine is started again."""
 
-from responses_api.worker.runtime.restart_backoff import HEALTHY_SECONDS, LONGEST_SECONDS, RestartBackoff
+from responses_api.worker.hosting.restart_backoff import HEALTHY_SECONDS, LONGEST_SECONDS, RestartBackoff
 
 
 class Clock:

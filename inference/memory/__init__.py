@@ -1,0 +1,22 @@
+"""The memory that models need, and that they have."""
+
+from .budget import Account, MemoryBudget
+from .footprint import LEAST_TOKENS, Footprint, read_footprint
+from .machine import computes_on_cpu, memory_for_models
+from .model_memory import NOTHING, ModelMemory
+from .state_cost import StateCost, rounded, same_layers
+
+__all__ = [
+    "LEAST_TOKENS",
+    "NOTHING",
+    "Account",
+    "Footprint",
+    "MemoryBudget",
+    "ModelMemory",
+    "StateCost",
+    "computes_on_cpu",
+    "memory_for_models",
+    "read_footprint",
+    "rounded",
+    "same_layers",
+]

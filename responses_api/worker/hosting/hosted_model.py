@@ -1,0 +1,183 @@
+"""One model of a worker: its engine, who uses it, and who waits for it."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum, auto
+from typing import Any, Protocol
+
+from inference.memory import Account, Footprint
+from inference.types import ChatTokenizer, Engine, EngineLoad, ModelError
+
+from .residency import Resident
+from .restart_backoff import RestartBackoff
+
+
+class ModelState(StrEnum):
+    """What is announced of a model."""
+
+    UNLOADED = "unloaded"
+    """The next request for it loads it."""
+    LOADING = "loading"
+    IDLE = "idle"
+    """It is loaded, and nobody uses it."""
+    ACTIVE = "active"
+    """It is loaded, and requests use it."""
+    TOO_LARGE = "too_large"
+    """There never is enough memory for it."""
+
+
+class Phase(Enum):
+    """Where a model is between its files and its engine."""
+
+    UNLOADED = auto()
+    LOADING = auto()
+    LOADED = auto()
+    UNLOADING = auto()
+
+
+class Holder(Protocol):
+    """A request that uses a model. It is told from others by identity."""
+
+    model: str
+    is_job: bool
+    """It runs in the background, and waits until there is memory."""
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiter:
+    """A request that waits for a model. One of its functions is called, by any thread; it must not wait."""
+
+    holder: Holder
+    ready: Callable[[], object]
+    failed: Callable[[Exception], object]
+    since: float = field(default_factory=time.monotonic)
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class HostedModel:
+    """All but what the host's other threads read as a whole is written under the host's lock."""
+
+    facts: dict[str, Any]
+    refusal: str
+    """Why there never is memory for it; empty if there is."""
+    footprint: Footprint
+    size: int
+    """The bytes of memory that it needs with a short sequence."""
+    account: Account
+    tokenizer: ChatTokenizer
+    engine: Engine
+    make_engine: Callable[[], Engine]
+    is_pinned: bool = False
+    is_listed: bool = True
+    phase: Phase = Phase.UNLOADED
+    is_drained: bool = False
+    """New requests wait until those that use it have ended."""
+    was_loaded: bool = False
+    """It was loaded, and has not been unloaded on purpose since."""
+    backoff: RestartBackoff = field(default_factory=RestartBackoff)
+    holders: set[Holder] = field(default_factory=set)
+    waiting: dict[Holder, Waiter] = field(default_factory=dict)
+    last_used: float = field(default_factory=time.monotonic)
+    lacks_since: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """The model's own name."""
+        return str(self.facts["name"])
+
+    @property
+    def is_running(self) -> bool:
+        """Whether it is loaded, and its engine lives."""
+        return self.phase is Phase.LOADED and self.engine.is_running
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it has failed too recently to be loaded."""
+        return self.backoff.remaining > 0
+
+    @property
+    def state(self) -> ModelState:
+        """What is announced of it."""
+        if self.refusal:
+            return ModelState.TOO_LARGE
+        if self.is_running:
+            return ModelState.ACTIVE if self.holders else ModelState.IDLE
+        return ModelState.LOADING if self.phase is Phase.LOADING else ModelState.UNLOADED
+
+    @property
+    def announcement(self) -> dict[str, Any]:
+        """What web processes know of it."""
+        account = self.account
+        return {
+            **self.facts,
+            "context_length": self.engine.info.context_length,
+            "state": self.state.value,
+            "memory_bytes": account.weights + account.state + account.cache,
+            "is_pinned": self.is_pinned,
+            "refusal": self.refusal,
+        }
+
+    def load(self) -> EngineLoad:
+        """How busy its engine is."""
+        return self.engine.load()
+
+    def take_waiting(self) -> list[Waiter]:
+        """Those that wait, who wait no longer."""
+        waiting = list(self.waiting.values())
+        self.waiting.clear()
+        return waiting
+
+    def grant(self) -> list[Waiter]:
+        """Have those that wait hold it."""
+        self.last_used = time.monotonic()
+        self.holders.update(self.waiting)
+        return self.take_waiting()
+
+    def resident(self, now: float) -> Resident:
+        """The model, for a decision."""
+        lacks = self.account.lacks if self.is_running else 0
+        self.lacks_since = (self.lacks_since or now) if lacks else 0.0
+        interactive = [waiter.since for waiter in self.waiting.values() if not waiter.holder.is_job]
+        return Resident(
+            name=self.name,
+            is_loaded=self.is_running,
+            size=self.account.weights if self.is_running else self.size,
+            is_pinned=self.is_pinned,
+            is_listed=self.is_listed,
+            in_use=bool(self.holders),
+            last_used=self.last_used,
+            waited_for_since=min(interactive, default=None),
+            jobs_wait=len(self.waiting) > len(interactive),
+            lacks=lacks,
+            lacks_since=self.lacks_since,
+            has_failed=self.was_loaded and not self.is_running,
+            paused_until=now + self.backoff.remaining if self.is_pausing else 0.0,
+            is_running=self.is_running and self.account.state > 0,
+        )
+
+    def start(self, progress: Callable[[str, float], None] | None) -> None:
+        """Start its engine. Raises :class:`ModelError`; then its memory is given back."""
+        self.account.set_weights(self.footprint.loading)
+        try:
+            self.engine.start(progress=progress)
+        except BaseException:
+            self.account.close()
+            raise
+
+    def replace_engine(self) -> None:
+        """End its engine, which gives its memory back; another one can be started."""
+        self.engine.close()
+        self.engine = self.make_engine()
+        self.account.close()
+
+
+def paused(model: HostedModel) -> ModelError:
+    """The error for a model that has failed too recently."""
+    return ModelError(f"The engine of {model.name} failed, and starts in {model.backoff.remaining:.0f} s.")
+
+
+def gone(name: str) -> ModelError:
+    """The error for a model that this worker has no longer."""
+    return ModelError(f"There is no model {name!r} on this worker any more.")

@@ -1,0 +1,159 @@
+"""Which model is loaded or unloaded next: the least recently used makes room, and none is unloaded while in use."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from responses_api.worker.hosting.residency import Decision, Resident, decide
+
+NOW = 100.0
+
+
+def loaded(name: str, size: int = 10, **state: Any) -> Resident:
+    return Resident(name=name, is_loaded=True, size=size, **state)
+
+
+def wanted(name: str, size: int = 10, *, since: float | None = 50.0, **state: Any) -> Resident:
+    """A model on disk that an interactive request waits for."""
+    return Resident(name=name, is_loaded=False, size=size, waited_for_since=since, **state)
+
+
+def decided(*models: Resident, free: int = 0, ttl: float = 0.0) -> Decision:
+    return decide(models, free=free, ttl=ttl, now=NOW)
+
+
+def test_a_model_is_loaded_where_there_is_room() -> None:
+    assert decided(loaded("a"), wanted("b"), free=10) == Decision(load="b")
+    assert decided(loaded("a"), Resident(name="b", is_loaded=False, size=5), free=10) == Decision()
+
+
+def test_the_least_recently_used_makes_room() -> None:
+    """One at a time, and none in use or pinned."""
+    a, b = loaded("a", last_used=2.0), loaded("b", last_used=1.0)
+    assert decided(a, b, wanted("c")) == Decision(unload="b")
+    assert decided(a, replace(b, in_use=True), wanted("c")) == Decision(unload="a")
+    assert decided(a, replace(b, is_pinned=True), wanted("c")) == Decision(unload="a")
+    assert decided(a, b, wanted("c", size=20)) == Decision(unload="b")
+
+
+def test_models_in_use_are_drained_when_the_idle_ones_have_too_little() -> None:
+    """As few as have enough, the idle ones among them; for interactive requests alone."""
+    a, b = loaded("a", in_use=True, last_used=2.0), loaded("b", in_use=True, last_used=1.0)
+    assert decided(a, b, wanted("c")) == Decision(drained=frozenset("b"))
+    assert decided(a, replace(b, in_use=False), wanted("c", size=20)) == Decision(drained=frozenset("ab"))
+    assert decided(a, b, wanted("c", since=None, jobs_wait=True)) == Decision()
+
+
+def test_a_model_that_nothing_can_make_room_for_is_given_up() -> None:
+    assert decided(loaded("a", is_pinned=True), wanted("b")) == Decision(give_up="b")
+
+
+def test_requests_are_served_in_turn() -> None:
+    """A later one doesn't overtake an earlier one that waits for room; jobs come last."""
+    a = loaded("a", in_use=True)
+    first, second = wanted("b", size=15, since=1.0), wanted("c", size=5, since=2.0)
+    assert decided(second, a, first, free=5) == Decision(drained=frozenset("a"))
+    assert decided(second, a, first, free=15) == Decision(load="b")
+    job = wanted("d", size=5, since=None, jobs_wait=True)
+    assert decided(job, second, free=5) == Decision(load="c")
+    assert decided(job, wanted("e", size=99, since=None, jobs_wait=True), free=5) == Decision(load="d")
+
+
+def test_sequences_that_lack_memory_have_idle_models_unloaded() -> None:
+    """One that runs nothing has others drained too; one that does waits for its own."""
+    short = loaded("a", in_use=True, lacks=5, lacks_since=3.0)
+    idle, busy = loaded("b"), loaded("b", in_use=True)
+    assert decided(short, idle) == Decision(unload="b")
+    assert decided(short, busy) == Decision(drained=frozenset("b"))
+    assert decided(replace(short, is_running=True), busy) == Decision()
+
+
+def test_pinned_models_are_loaded_and_stay() -> None:
+    pin = Resident(name="p", is_loaded=False, size=10, is_pinned=True)
+    assert decided(pin, free=10) == Decision(load="p")
+    assert decided(pin, loaded("a")) == Decision(unload="a")
+    assert decided(pin, wanted("a"), free=10) == Decision(load="a")
+    assert decided(loaded("p", is_pinned=True), ttl=1.0) == Decision()
+
+
+def test_a_model_that_has_failed_is_loaded_again_after_its_pause() -> None:
+    """Without a request; during the pause neither for a request nor for its pin."""
+    failed = Resident(name="a", is_loaded=False, size=10, has_failed=True)
+    assert decided(failed, free=10) == Decision(load="a")
+    paused = replace(failed, paused_until=NOW + 5)
+    assert decided(paused, free=10) == Decision(again_at=NOW + 5)
+    assert decided(replace(paused, is_pinned=True, waited_for_since=1.0), free=10) == Decision(again_at=NOW + 5)
+    assert decided(replace(failed, is_listed=False), free=10) == Decision()
+
+
+def test_what_nobody_uses_is_unloaded_when_its_time_is_over() -> None:
+    a = loaded("a", last_used=90.0)
+    assert decided(a, ttl=0.0) == Decision()
+    assert decided(a, ttl=11.0) == Decision(again_at=101.0)
+    assert decided(a, ttl=10.0) == Decision(unload="a")
+    assert decided(replace(a, in_use=True), ttl=10.0) == Decision()
+    assert decided(a, loaded("b", last_used=95.0), ttl=11.0) == Decision(again_at=101.0)
+
+
+def test_a_model_whose_files_are_gone_is_unloaded_when_nobody_uses_it() -> None:
+    assert decided(loaded("a", is_listed=False, last_used=NOW)) == Decision(unload="a")
+    assert decided(loaded("a", is_listed=False, in_use=True)) == Decision()
+
+
+NAMES = "abcde"
+STATES = st.fixed_dictionaries(
+    {
+        "is_loaded": st.booleans(),
+        "size": st.integers(1, 20),
+        "is_pinned": st.booleans(),
+        "in_use": st.booleans(),
+        "last_used": st.floats(0, NOW),
+        "waited_for_since": st.none() | st.floats(0, NOW),
+        "jobs_wait": st.booleans(),
+    }
+)
+
+
+@given(st.lists(STATES, min_size=1, max_size=5), st.integers(-10, 40), st.sampled_from([0.0, 10.0]))
+def test_nothing_in_use_or_pinned_is_ever_unloaded(states: list[dict[str, Any]], free: int, ttl: float) -> None:
+    """And nothing is loaded that has no room."""
+    models = {
+        name: Resident(name=name, **{**state, "in_use": state["in_use"] and state["is_loaded"]})
+        for name, state in zip(NAMES, states, strict=False)
+    }
+    decision = decided(*models.values(), free=free, ttl=ttl)
+    assert sum(map(bool, (decision.load, decision.unload, decision.give_up))) <= 1
+    if decision.unload:
+        model = models[decision.unload]
+        assert model.is_loaded
+        assert not model.in_use
+        assert not model.is_pinned
+    if decision.load:
+        model = models[decision.load]
+        assert not model.is_loaded
+        assert model.size <= free
+    assert all(models[name].is_loaded and not models[name].is_pinned for name in decision.drained)
+
+
+@pytest.mark.parametrize("turns", [1, 7])
+def test_two_that_are_always_wanted_take_turns(turns: int) -> None:
+    """Neither waits for ever for the other one."""
+    order: list[str] = []
+    since = {"a": 1.0, "b": 2.0}
+    resident = ""
+    for clock in range(2 * turns):
+        models = [
+            loaded(name, last_used=float(clock)) if name == resident else wanted(name, since=since[name])
+            for name in since
+        ]
+        decision = decided(*models, free=0 if resident else 10)
+        if decision.unload:
+            resident = ""
+            decision = decided(*(wanted(name, since=since[name]) for name in since), free=10)
+        order.append(decision.load)
+        resident = decision.load
+        since[resident] = 10.0 + clock
+    assert order == ["a", "b"] * turns
