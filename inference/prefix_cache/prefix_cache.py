@@ -4,6 +4,7 @@ The states of a scope form a tree over their tokens: what sequences have in comm
 sequence that turns off anywhere. Only the engine's thread uses it; any thread may read its figures.
 """
 
+import logging
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from inference.prefix_cache.states import LiveState, Path, States
 from inference.prefix_cache.token_tree import pack
 from inference.prefix_cache.use_order import UseOrder
 from inference.types import CacheFigures
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -159,11 +162,14 @@ class PrefixCache:
             self._order.drop(node)
 
     def _adopt(self, scope: str, reading: Reading, key: str) -> None:
-        """Take over what was read."""
-        for state in reading.future.result() if scope not in self._forgotten else ():
-            path, _ = self._states.add(scope, state.tokens, state)
-            if path:
-                self._use(path, state.end, key)
+        """Take over what was read; what can't be taken is a miss."""
+        try:
+            for state in reading.future.result() if scope not in self._forgotten else ():
+                path, _ = self._states.add(scope, state.tokens, state)
+                if path:
+                    self._use(path, state.end, key)
+        except Exception:  # the cache only saves time
+            log.exception("a state read from disk can't be used")
         self._make_room()
 
     def _make_room(self) -> None:

@@ -32,6 +32,7 @@ def test_a_model_is_added_named_shown_and_removed(models, tmp_path: Path) -> Non
     """Each step reports what it did, for people as lines and for programs as JSON."""
     source = write_model(tmp_path / "a-model-with-a-long-name-that-no-list-may-cut")
     assert "no model yet" in models("list")
+    assert "no model yet" in models()
     assert source.name in models("add", str(source))
     assert json.loads(models("alias", "gpt-4o-mini", source.name, "--json"))["aliases"] == ["gpt-4o-mini"]
     listed = models("list")

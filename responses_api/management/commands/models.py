@@ -29,7 +29,8 @@ class Command(BaseCommand):
     requires_migrations_checks = False
 
     def add_arguments(self, parser: CommandParser) -> None:
-        actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+        parser.set_defaults(json=False)
+        actions = parser.add_subparsers(dest="action", metavar="ACTION", help="without one: list")
 
         pull = actions.add_parser(
             "pull", help="download a model from the Hugging Face hub; without a name, the default one"
@@ -59,10 +60,10 @@ class Command(BaseCommand):
         for action in actions.choices.values():
             action.add_argument("--json", action="store_true", help="print JSON")
 
-    def handle(self, *args: Any, action: str, **options: Any) -> None:
+    def handle(self, *args: Any, action: str | None, **options: Any) -> None:
         registry = Registry(settings.RESPONSES_DATA_DIR)
         try:
-            getattr(self, f"do_{action}")(registry, options)
+            getattr(self, f"do_{action or 'list'}")(registry, options)
         except ModelError as error:
             raise CommandError(str(error)) from error
         except KeyboardInterrupt:

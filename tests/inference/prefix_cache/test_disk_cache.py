@@ -9,6 +9,7 @@ import pytest
 
 from inference.prefix_cache import disk_cache, states
 from inference.prefix_cache.disk_cache import DiskCache, DiskOptions
+from inference.prefix_cache.states import States
 
 from .disk_process import PROMPT, SECRET, files, running
 from .fakes import KINDS, new_state
@@ -47,6 +48,14 @@ def test_what_memory_has_dropped_is_read(tmp_path: Path) -> None:
         process.insert(PROMPT)
         process.insert((77, *PROMPT[1:]))
         assert process.covered((*PROMPT, 99)) == len(PROMPT)
+
+
+def test_a_state_that_cannot_be_taken_over_is_a_miss(tmp_path: Path) -> None:
+    """It doesn't stop the engine, whose thread takes it over."""
+    with running(tmp_path) as first:
+        first.insert(PROMPT)
+    with running(tmp_path) as second, patch.object(States, "add", side_effect=ValueError("unfit")):
+        assert second.covered((*PROMPT, 99)) == 0
 
 
 def test_only_what_may_be_on_the_disk_is_there(tmp_path: Path) -> None:
