@@ -1,6 +1,7 @@
 """A llama of two layers with random weights that can be loaded and run: it says nothing, in no time."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,18 +46,36 @@ def write_tiny_llama(directory: Path, *, vocabulary: int = 300, context: int = 4
         "eos_token_id": ENDS_TURN,
     }
     (directory / "config.json").write_text(json.dumps(config))
-    (directory / "tokenizer.json").write_text(json.dumps(_tokenizer()))
+    (directory / "tokenizer.json").write_text(json.dumps(byte_level_tokenizer()))
     settings = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "chat_template": TEMPLATE,
         "eos_token": SPECIAL[ENDS_TURN],
     }
     (directory / "tokenizer_config.json").write_text(json.dumps(settings))
-    save_file(_weights(vocabulary, seed), directory / "model.safetensors", metadata={"format": "mlx"})
+    first = len(SPECIAL)
+    weights = random_llama_weights(
+        vocabulary=vocabulary,
+        chosen=slice(first, first + 256),
+        width=WIDTH,
+        inner=2 * WIDTH,
+        key_width=WIDTH,
+        layers=LAYERS,
+        sharpness=1.0,
+        seed=seed,
+    )
+    save_file(weights, directory / "model.safetensors", metadata={"format": "mlx"})
     return directory
 
 
-def _weights(vocabulary: int, seed: int) -> dict[str, Any]:
+def random_llama_weights(
+    *, vocabulary: int, chosen: slice, width: int, inner: int, key_width: int, layers: int, sharpness: float, seed: int
+) -> dict[str, Any]:
+    """Random weights of a llama that chooses only tokens of the slice, however they are sampled.
+
+    One dimension of the hidden state is always 1 before the last norm: by it all other tokens are impossible.
+    `sharpness` multiplies the logits of the others.
+    """
     import numpy as np
 
     rng = np.random.default_rng(seed)
@@ -64,50 +83,45 @@ def _weights(vocabulary: int, seed: int) -> dict[str, Any]:
     def matrix(rows: int, columns: int) -> Any:
         return (rng.standard_normal((rows, columns)) / columns**0.5).astype(np.float32)
 
-    first, last = len(SPECIAL), len(SPECIAL) + 256
-    head = matrix(vocabulary, WIDTH)
-    # One dimension of the last hidden state is always 1: by it, all but bytes is impossible.
-    embedding = matrix(vocabulary, WIDTH)
+    embedding, head = matrix(vocabulary, width), sharpness * matrix(vocabulary, width)
     embedding[:, 0] = 1.0
     head[:, 0] = -1000.0
-    head[first:last, 0] = 0.0
+    head[chosen, 0] = 0.0
     weights = {
         "model.embed_tokens.weight": embedding,
         "lm_head.weight": head,
-        "model.norm.weight": np.ones(WIDTH, np.float32),
+        "model.norm.weight": np.ones(width, np.float32),
     }
-    for layer in range(LAYERS):
-        output, down = matrix(WIDTH, WIDTH), matrix(WIDTH, 2 * WIDTH)
-        output[0] = down[0] = 0.0
+    for layer in range(layers):
+        output, down = matrix(width, width), matrix(width, inner)
+        output[0] = down[0] = 0.0  # they add nothing to that dimension
         parts = {
-            "input_layernorm": np.ones(WIDTH, np.float32),
-            "post_attention_layernorm": np.ones(WIDTH, np.float32),
-            "self_attn.q_proj": matrix(WIDTH, WIDTH),
-            "self_attn.k_proj": matrix(WIDTH, WIDTH),
-            "self_attn.v_proj": matrix(WIDTH, WIDTH),
+            "input_layernorm": np.ones(width, np.float32),
+            "post_attention_layernorm": np.ones(width, np.float32),
+            "self_attn.q_proj": matrix(width, width),
+            "self_attn.k_proj": matrix(key_width, width),
+            "self_attn.v_proj": matrix(key_width, width),
             "self_attn.o_proj": output,
-            "mlp.gate_proj": matrix(2 * WIDTH, WIDTH),
-            "mlp.up_proj": matrix(2 * WIDTH, WIDTH),
+            "mlp.gate_proj": matrix(inner, width),
+            "mlp.up_proj": matrix(inner, width),
             "mlp.down_proj": down,
         }
         weights |= {f"model.layers.{layer}.{name}.weight": value for name, value in parts.items()}
     return weights
 
 
-def _tokenizer() -> dict[str, Any]:
+def byte_level_tokenizer(further: Sequence[str] = (), merges: Sequence[Sequence[str]] = ()) -> dict[str, Any]:
+    """The special tokens, the 256 bytes as GPT-2 writes them, and further tokens with the merges that make them."""
     visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     hidden = [byte for byte in range(256) if byte not in visible]
     letters = [chr(byte) for byte in visible] + [chr(256 + place) for place in range(len(hidden))]
     flags = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
     level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    tokens = [*SPECIAL, *letters, *further]
     return {
         "version": "1.0",
         "added_tokens": [{"id": number, "content": text, **flags} for number, text in enumerate(SPECIAL)],
         "pre_tokenizer": level,
         "decoder": level,
-        "model": {
-            "type": "BPE",
-            "vocab": {text: number for number, text in enumerate([*SPECIAL, *letters])},
-            "merges": [],
-        },
+        "model": {"type": "BPE", "vocab": {text: number for number, text in enumerate(tokens)}, "merges": merges},
     }

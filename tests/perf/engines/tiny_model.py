@@ -11,26 +11,20 @@ import random
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from safetensors.numpy import save_file
 
 from inference import ModelEntry, Registry
 from inference.models.downloads import add_directory
+from tests.inference.tiny_llama import ENDS_TURN, SPECIAL, TEMPLATE, byte_level_tokenizer, random_llama_weights
 
 NAME = "tiny"
 CHARACTERS_PER_TOKEN = 4
 CONTEXT = 32_768
 WIDTH, LAYERS, HEADS, INNER = 64, 2, 2, 64
 
-_SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-_ENDS_TURN = 2
 _FIRST, _VOWELS, _LAST = "bdfgklmnprst", "aeiou", "klmnst"
 _SPACE = "Ġ"
 """How byte-level BPE writes a space."""
-_TEMPLATE = (
-    "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
-)
 
 
 def words(count: int, *, seed: object) -> str:
@@ -66,22 +60,31 @@ def write_tiny_model(directory: Path) -> None:
         "vocab_size": len(vocabulary),
         "tie_word_embeddings": False,
         "torch_dtype": "float32",
-        "eos_token_id": _ENDS_TURN,
+        "eos_token_id": ENDS_TURN,
     }
     _write(directory / "config.json", config)
-    _write(directory / "generation_config.json", {"eos_token_id": _ENDS_TURN, "temperature": 1.0})
+    _write(directory / "generation_config.json", {"eos_token_id": ENDS_TURN, "temperature": 1.0})
     _write(directory / "tokenizer.json", tokenizer)
     _write(
         directory / "tokenizer_config.json",
         {
             "tokenizer_class": "PreTrainedTokenizerFast",
-            "chat_template": _TEMPLATE,
+            "chat_template": TEMPLATE,
             "clean_up_tokenization_spaces": False,
-            "eos_token": _SPECIAL[_ENDS_TURN],
-            "unk_token": _SPECIAL[0],
+            "eos_token": SPECIAL[ENDS_TURN],
+            "unk_token": SPECIAL[0],
         },
     )
-    weights = _weights(len(vocabulary), first_word=len(vocabulary) - len(_words()))
+    weights = random_llama_weights(
+        vocabulary=len(vocabulary),
+        chosen=slice(len(vocabulary) - len(_words()), None),
+        width=WIDTH,
+        inner=INNER,
+        key_width=WIDTH // 2,
+        layers=LAYERS,
+        sharpness=4.0,
+        seed=12,
+    )
     save_file(weights, directory / "model.safetensors", metadata={"format": "mlx"})
 
 
@@ -98,85 +101,7 @@ def _tokenizer() -> dict[str, Any]:
     starts = [_SPACE + first for first in _FIRST]
     merges = [[_SPACE, first] for first in _FIRST] + [[*rest] for rest in _rests()]
     merges += [[_SPACE + first, rest] for first, rest in itertools.product(_FIRST, _rests())]
-    tokens = [*_SPECIAL, *_byte_characters(), *starts, *_rests(), *_words()]
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {
-                "id": number,
-                "content": text,
-                "single_word": False,
-                "lstrip": False,
-                "rstrip": False,
-                "normalized": False,
-                "special": True,
-            }
-            for number, text in enumerate(_SPECIAL)
-        ],
-        "normalizer": None,
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-        "post_processor": None,
-        "decoder": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": None,
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": False,
-            "byte_fallback": False,
-            "ignore_merges": False,
-            "vocab": {text: number for number, text in enumerate(tokens)},
-            "merges": merges,
-        },
-    }
-
-
-def _byte_characters() -> list[str]:
-    """The visible characters that stand for the 256 bytes, as GPT-2 defined them."""
-    visible = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return [chr(byte) for byte in visible] + [chr(256 + place) for place in range(len(hidden))]
-
-
-def _weights(vocabulary: int, *, first_word: int) -> dict[str, Any]:
-    """Random weights, but for one dimension of the hidden state, which is always 1 before the last norm: by it every
-    token that is not a word is made impossible, however a token is sampled.
-    """
-    rng = np.random.default_rng(12)
-
-    def matrix(rows: int, columns: int) -> Any:
-        return (rng.standard_normal((rows, columns)) / columns**0.5).astype(np.float32)
-
-    weights = {"model.norm.weight": np.ones(WIDTH, np.float32)}
-    embedding = rng.standard_normal((vocabulary, WIDTH)).astype(np.float32)
-    embedding[:, 0] = 1.0
-    head = 4.0 * matrix(vocabulary, WIDTH)
-    head[:, 0] = 0.0
-    head[:first_word] = 0.0
-    head[:first_word, 0] = -1000.0
-    weights |= {"model.embed_tokens.weight": embedding, "lm_head.weight": head}
-    pairs = WIDTH // 2
-    for layer in range(LAYERS):
-        output, down = matrix(WIDTH, WIDTH), matrix(WIDTH, INNER)
-        output[0], down[0] = 0.0, 0.0  # they add nothing to that dimension
-        weights |= {
-            f"model.layers.{layer}.{name}.weight": value
-            for name, value in {
-                "input_layernorm": np.ones(WIDTH, np.float32),
-                "post_attention_layernorm": np.ones(WIDTH, np.float32),
-                "self_attn.q_proj": matrix(WIDTH, WIDTH),
-                "self_attn.k_proj": matrix(pairs, WIDTH),
-                "self_attn.v_proj": matrix(pairs, WIDTH),
-                "self_attn.o_proj": output,
-                "mlp.gate_proj": matrix(INNER, WIDTH),
-                "mlp.up_proj": matrix(INNER, WIDTH),
-                "mlp.down_proj": down,
-            }.items()
-        }
-    return weights
+    return byte_level_tokenizer([*starts, *_rests(), *_words()], merges)
 
 
 def _write(path: Path, value: dict[str, Any]) -> None:
