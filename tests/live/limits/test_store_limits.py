@@ -49,8 +49,9 @@ def test_exactly_the_limit_is_stored(limited: LiveServer) -> None:
     assert found == ENTRIES
 
     def is_counted() -> bool:
+        # At least: evictions of the tests before may be counted only now.
         store = status(limited, limited.web - 1)["store"]
-        return bool(store["evictions"] - before["evictions"] == 24 + before["entries"] - ENTRIES)
+        return bool(store["evictions"] - before["evictions"] >= 24 + before["entries"] - ENTRIES)
 
     assert eventually(is_counted), status(limited)
     assert status(limited)["store"]["entries"] == metrics(limited)["mlx_responses_store_entries"] == ENTRIES
