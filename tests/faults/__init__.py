@@ -1,6 +1,6 @@
-"""What servers are made to suffer: processes that die, services that are away, cancellations at every moment.
+"""Fault injection: processes die, services are unavailable, and jobs are cancelled at any time.
 
-`make faults` runs all scripts, `python -m tests.faults NAME...` some of them. Each prints a line a case, with what it
-did and saw, and below it what was wrong; the status is 1 when anything was. `tests/live/lifecycle/test_faults.py` has
-short ones.
+`make faults` runs all scripts, `python -m tests.faults NAME...` some of them. Each prints one line per case with what
+was done and measured, followed by the errors; the exit status is 1 if there were any.
+`tests/live/lifecycle/test_faults.py` has short versions.
 """

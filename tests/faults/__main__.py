@@ -39,25 +39,25 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
 
 
 def main() -> int:
-    """Run what is named, all by default; 1 when anything was wrong."""
+    """Run the named scripts, all by default. Returns 1 if there were errors."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *SCRIPTS], default=[], metavar="NAME")
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(1_000_000))
     options = parser.parse_args()
-    work = Path(tempfile.mkdtemp(prefix="faults-"))
-    print(f"seed {options.seed}, servers and their logs in {work}", flush=True)
-    good = True
+    directory = Path(tempfile.mkdtemp(prefix="faults-"))
+    print(f"seed {options.seed}, servers and their logs in {directory}", flush=True)
+    succeeded = True
     for name in options.names or SCRIPTS:
         started = time.monotonic()
         try:
-            for case in SCRIPTS[name](work / name, jobs=options.jobs, seed=options.seed):
+            for case in SCRIPTS[name](directory / name, jobs=options.jobs, seed=options.seed):
                 print(case, f"({time.monotonic() - started:.0f} s)", flush=True)
-                good = good and not case.faults
+                succeeded = succeeded and not case.errors
         except (AssertionError, OSError) as error:
-            print(f"{name}: broke off: {error!r}", flush=True)
-            good = False
-    return 0 if good else 1
+            print(f"{name}: aborted: {error!r}", flush=True)
+            succeeded = False
+    return 0 if succeeded else 1
 
 
 if __name__ == "__main__":

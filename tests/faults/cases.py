@@ -1,35 +1,35 @@
-"""What a script reports: a line a case."""
+"""The report of a script: one line per case."""
 
 import re
 from dataclasses import dataclass, field
 
-SHOWN_FAULTS = 15
-PARTICULAR = re.compile(r"\b(resp|msg|rs|fc|worker)_\w+|\d+")
-"""What differs between faults of one kind."""
+SHOWN_ERRORS = 15
+VARIABLE_PARTS = re.compile(r"\b(resp|msg|rs|fc|worker)_\w+|\d+")
+"""Ids and numbers, in which errors of one kind differ."""
 
 
 @dataclass(slots=True)
 class Case:
-    """One thing that was tried: what was done and seen, and what was wrong with it."""
+    """One experiment: what was done and measured, and its errors."""
 
     name: str
     figures: list[str] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
 
-    def check(self, good: bool, fault: str) -> None:
-        """Note a fault unless all is good."""
-        if not good:
-            self.faults.append(fault)
+    def check(self, condition: bool, error: str) -> None:
+        """Record an error unless the condition holds."""
+        if not condition:
+            self.errors.append(error)
 
     def __str__(self) -> str:
         kinds: dict[str, list[str]] = {}
-        for fault in self.faults:
-            kinds.setdefault(PARTICULAR.sub("", fault), []).append(fault)
+        for error in self.errors:
+            kinds.setdefault(VARIABLE_PARTS.sub("", error), []).append(error)
         lines = [f"{self.name}: {', '.join(self.figures)}: {'WRONG' if kinds else 'good'}"]
         lines += [
-            f"    {found[0]}" + (f" (and {len(found) - 1} like it)" if len(found) > 1 else "")
-            for found in list(kinds.values())[:SHOWN_FAULTS]
+            f"    {errors[0]}" + (f" (and {len(errors) - 1} like it)" if len(errors) > 1 else "")
+            for errors in list(kinds.values())[:SHOWN_ERRORS]
         ]
-        if len(kinds) > SHOWN_FAULTS:
-            lines.append(f"    and faults of {len(kinds) - SHOWN_FAULTS} other kinds")
+        if len(kinds) > SHOWN_ERRORS:
+            lines.append(f"    and errors of {len(kinds) - SHOWN_ERRORS} other kinds")
         return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""One project queues a thousand jobs: another's interactive request and its own job hardly notice."""
+"""One project queues a thousand jobs: another project's requests and jobs are hardly delayed."""
 
 import concurrent.futures
 import random
@@ -11,14 +11,15 @@ from typing import Any
 import httpx
 
 from .cases import Case
-from .places import Missing, Place, embedded_place, redis_place
-from .poison import parsed, wait_until
-from .work import MODEL
+from .deployments import Deployment, Missing, embedded_deployment, redis_deployment
+from .poison import parse_events, wait_until
+from .scripted_jobs import MODEL
 
 JOBS = 1000
-TRIES = 25
-TIMES = 1.5
-FIRST = 16
+SAMPLES = 25
+MAX_SLOWDOWN = 1.5
+MAX_JOBS_BEFORE = 16
+"""Jobs of the first project that may start before the other project's job."""
 TOKENS = 60
 SETTINGS: dict[str, Any] = {
     "RESPONSES_SCRIPTED_TOKEN_SECONDS": "0.02",
@@ -28,35 +29,35 @@ SETTINGS: dict[str, Any] = {
 
 
 def first_token_seconds(http: httpx.Client) -> float:
-    """From sending an interactive request to its first token; the request is then left."""
+    """Time to the first token of an interactive request, which is then abandoned."""
     started = time.perf_counter()
     payload = {"model": MODEL, "input": "[[tokens: 20]]", "stream": True}
     with http.stream("POST", "/responses", json=payload) as answer:
-        for event in parsed(answer):
+        for event in parse_events(answer):
             if event["type"] == "response.output_text.delta":
                 return time.perf_counter() - started
-    raise AssertionError("an interactive request got no token")
+    raise AssertionError("an interactive request received no token")
 
 
-def median_of(place: Place, key: str, tries: int) -> float:
-    """The median time to the first token of several requests, one after the other."""
+def median_first_token_seconds(deployment: Deployment, key: str, samples: int) -> float:
+    """The median of several requests, one after the other."""
     times = []
-    # A client of its own for each, since leaving closes the connection; making one takes longer than the request.
-    clients = [place.server.http(key=key) for _ in range(tries)]
+    # One client per request, since leaving closes the connection; creating one takes longer than the request.
+    clients = [deployment.server.http(key=key) for _ in range(samples)]
     for http in clients:
         with http:
             times.append(first_token_seconds(http))
-        # Of no fixed length: it would always end at the same moment of the engine's step.
+        # A random pause: a fixed one would always end at the same point of the engine's step.
         time.sleep(random.uniform(0.2, 0.4))
     return statistics.median(times)
 
 
-def queue_jobs(place: Place, key: str, count: int) -> None:
-    """Have a project queue so many jobs, on all web processes."""
+def queue_jobs(deployment: Deployment, key: str, count: int) -> None:
+    """Queue jobs for a project, on all web processes."""
     with httpx.Client(headers={"authorization": f"Bearer {key}"}, timeout=60) as http:
 
         def create(number: int) -> None:
-            url = place.server.urls[number % place.server.web]
+            url = deployment.server.urls[number % deployment.server.web]
             payload = {"model": MODEL, "input": f"[[tokens: {TOKENS}]]", "background": True}
             http.post(f"{url}/responses", json=payload).raise_for_status()
 
@@ -64,62 +65,63 @@ def queue_jobs(place: Place, key: str, count: int) -> None:
             list(pool.map(create, range(count)))
 
 
-def fairness_case(place: Place, *, jobs: int) -> Case:
-    """Measure idle, queue the jobs, measure again, and count who was begun before the other project's job."""
-    case = Case(f"fairness, {place.name}")
-    many, few = place.server.make_key("many"), place.server.make_key("few")
-    median_of(place, few, 3)
-    idle = median_of(place, few, TRIES)
-    queue_jobs(place, many, jobs)
-    before = begun(place)
-    assert before < jobs - 100, "the jobs are over before anything could be measured"
-    busy = median_of(place, few, TRIES)
+def fairness_case(deployment: Deployment, *, jobs: int) -> Case:
+    """Measure before and after the jobs are queued, and count those that start before the other project's job."""
+    case = Case(f"fairness, {deployment.name}")
+    busy_key, other_key = deployment.server.make_key("busy"), deployment.server.make_key("other")
+    median_first_token_seconds(deployment, other_key, 3)
+    idle = median_first_token_seconds(deployment, other_key, SAMPLES)
+    queue_jobs(deployment, busy_key, jobs)
+    started = count_started(deployment)
+    assert started < jobs - 100, "the jobs ended before anything was measured"
+    busy = median_first_token_seconds(deployment, other_key, SAMPLES)
     case.figures += [
         f"{jobs} jobs queued",
-        f"first token idle {idle * 1000:.0f} ms, then {busy * 1000:.0f} ms ({busy / idle:.2f} times, limit {TIMES})",
+        f"first token after {idle * 1000:.0f} ms when idle, then after {busy * 1000:.0f} ms",
+        f"ratio {busy / idle:.2f}, limit {MAX_SLOWDOWN}",
     ]
-    case.check(busy <= idle * TIMES, "the interactive request waits too long")
-    others, seconds = begun_before(place, few)
+    case.check(busy <= idle * MAX_SLOWDOWN, "the interactive request waits too long")
+    jobs_before, seconds = count_started_before(deployment, other_key)
     case.figures.append(
-        f"a job had its first token after {seconds:.2f} s, {others} others had begun since it was queued"
+        f"a job had its first token after {seconds:.2f} s, {jobs_before} others had started since it was queued"
     )
-    case.check(others < FIRST, f"the other project's job was not among the first {FIRST}")
-    left = jobs - begun(place)
-    case.figures.append(f"{left} of the jobs still waited")
-    case.check(left > 0, "all jobs had begun before the measurement ended")
+    case.check(jobs_before < MAX_JOBS_BEFORE, f"{jobs_before} jobs started before the other project's job")
+    waiting = jobs - count_started(deployment)
+    case.figures.append(f"{waiting} of the jobs still waited")
+    case.check(waiting > 0, "all jobs had started before the measurement ended")
     return case
 
 
-def begun(place: Place) -> int:
-    """How many background jobs a worker has ever had."""
-    found = place.rows("SELECT COUNT(*) FROM responses_api_response WHERE background AND attempt > 0")
-    return int(found[0][0])
+def count_started(deployment: Deployment) -> int:
+    """The number of background jobs that a worker has ever claimed."""
+    rows = deployment.rows("SELECT COUNT(*) FROM responses_api_response WHERE background AND attempt > 0")
+    return int(rows[0][0])
 
 
-def begun_before(place: Place, key: str) -> tuple[int, float]:
-    """How many jobs were begun from a job's creation to its first token, and how long that was."""
-    before = begun(place)
+def count_started_before(deployment: Deployment, key: str) -> tuple[int, float]:
+    """The number of other jobs that start before a new job's first token, and the time to that token."""
+    count = count_started(deployment)
     started = time.perf_counter()
     payload = {"model": MODEL, "input": f"[[tokens: {TOKENS}]]", "background": True, "stream": True}
-    with place.server.http(key=key) as http, http.stream("POST", "/responses", json=payload) as answer:
-        for event in parsed(answer):
+    with deployment.server.http(key=key) as http, http.stream("POST", "/responses", json=payload) as answer:
+        for event in parse_events(answer):
             if event["type"] == "response.output_text.delta":
-                return begun(place) - before - 1, time.perf_counter() - started
-    raise AssertionError("the job got no token")
+                return count_started(deployment) - count - 1, time.perf_counter() - started
+    raise AssertionError("the job received no token")
 
 
-def run_fairness(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
-    """In both shapes; the team has one worker."""
-    with embedded_place(work, **SETTINGS) as place:
-        yield finished(fairness_case(place, jobs=JOBS), place)
+def run_fairness(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """Both shapes; the team has one worker."""
+    with embedded_deployment(directory, **SETTINGS) as deployment:
+        yield check_progress(fairness_case(deployment, jobs=JOBS), deployment)
     try:
-        with redis_place(work, web=2, workers=1, **SETTINGS) as place:
-            yield finished(fairness_case(place, jobs=JOBS), place)
+        with redis_deployment(directory, web=2, workers=1, **SETTINGS) as deployment:
+            yield check_progress(fairness_case(deployment, jobs=JOBS), deployment)
     except Missing as missing:
-        yield Case("fairness, PostgreSQL + Redis", faults=[str(missing)])
+        yield Case("fairness, PostgreSQL + Redis", errors=[str(missing)])
 
 
-def finished(case: Case, place: Place) -> Case:
-    """The case; the server is to stop with all that still waits."""
-    case.check(wait_until(lambda: begun(place) > FIRST), "the jobs do not go on")
+def check_progress(case: Case, deployment: Deployment) -> Case:
+    """Check that the jobs make progress. The server is stopped while many still wait."""
+    case.check(wait_until(lambda: count_started(deployment) > MAX_JOBS_BEFORE), "the jobs make no progress")
     return case

@@ -1,4 +1,4 @@
-"""What must not matter: whose clock is wrong, how often a message arrives, who claims at once, who was frozen."""
+"""Wrong clocks, duplicate and lost messages, concurrent claims and frozen processes must do no harm."""
 
 import asyncio
 import json
@@ -14,16 +14,16 @@ from celery import Celery
 from responses_api.services.jobs.dispatch import JOB_TASK
 
 from .cases import Case
-from .kill import happens, kill_at_random, race
-from .places import PLACES, Missing, Place, kill, rabbit_place, redis_place, wrong_clocks
+from .deployments import DEPLOYMENTS, Deployment, Missing, kill, rabbitmq_deployment, redis_deployment, wrong_clocks
+from .kill import disturbed_case, is_set_within, kill_at_random
 from .poison import foreground_case
 
-DATED_SECONDS = 600
-"""How far a stored time may be from the true one: much less than the clocks are wrong by."""
-WAKE_SECONDS = 0.02
+MAX_DEVIATION_SECONDS = 600
+"""Limit for the deviation of a stored timestamp; the clocks are wrong by much more."""
+MESSAGE_INTERVAL_SECONDS = 0.02
 FROZEN_SECONDS = (3.5, 5.0)
-"""How long a process is frozen: longer than a lease, which is two seconds here, and until somebody sees that."""
-HOLDERS = """
+"""How long a process is frozen: longer than its lease of two seconds, and until another process notices."""
+OWNERS = """
     SELECT DISTINCT process.pid FROM responses_api_process process
     JOIN responses_api_response response ON response.worker = process.id
     WHERE response.status IN ('queued', 'in_progress') ORDER BY process.pid
@@ -32,142 +32,152 @@ MAX_JOBS = 60
 BATCH: dict[str, Any] = {"RESPONSES_BATCH_SIZE": "8"}
 
 
-async def nothing(over: asyncio.Event) -> int:
-    """No trouble but that of the place."""
-    await over.wait()
+async def no_disturbance(finished: asyncio.Event) -> int:
+    """Nothing but the deployment's settings."""
+    await finished.wait()
     return 1
 
 
-def clocks_case(place: Place, *, jobs: int, seed: int, tokens: int = 120) -> Case:
-    """Nobody dies, so nobody may take another's job."""
-    case = race("clocks an hour off", place, jobs=jobs, tokens=tokens, seed=seed, trouble=nothing, count="run")
-    check_claimed_once(case, place)
-    check_dates(case, place)
+def clocks_case(deployment: Deployment, *, jobs: int, seed: int, tokens: int = 120) -> Case:
+    """No process dies, so no job may be claimed twice."""
+    case = disturbed_case(
+        "clocks an hour off", deployment, jobs=jobs, tokens=tokens, seed=seed, disturb=no_disturbance, unit="run"
+    )
+    check_claimed_once(case, deployment)
+    check_dates(case, deployment)
     return case
 
 
-def clocks_and_kills_case(place: Place, *, jobs: int, seed: int) -> Case:
-    """The same while workers die."""
-    chance = random.Random(seed)
+def clocks_and_kills_case(deployment: Deployment, *, jobs: int, seed: int) -> Case:
+    """The same while workers are killed."""
+    rng = random.Random(seed)
 
-    async def trouble(over: asyncio.Event) -> int:
-        return await kill_at_random(place, chance, over, (2.5, 5))
+    async def disturb(finished: asyncio.Event) -> int:
+        return await kill_at_random(deployment, rng, finished, (2.5, 5))
 
     name = "clocks an hour off, and kills"
-    case = race(name, place, jobs=jobs, tokens=180, seed=seed, trouble=trouble, count="kills")
-    check_dates(case, place)
+    case = disturbed_case(name, deployment, jobs=jobs, tokens=180, seed=seed, disturb=disturb, unit="kills")
+    check_dates(case, deployment)
     return case
 
 
-def storm_case(place: Place, *, jobs: int, seed: int) -> Case:
-    """Every message arrives many times, so that all workers claim at once, all the time."""
-    environment = place.server.environment
+def duplicate_messages_case(deployment: Deployment, *, jobs: int, seed: int) -> Case:
+    """Workers are woken all the time, so that they claim concurrently."""
+    environment = deployment.server.environment
     broker = Celery(broker=environment.get("RESPONSES_BROKER_URL") or environment["REDIS_URL"])
 
-    async def repeat(over: asyncio.Event) -> int:
+    async def repeat(finished: asyncio.Event) -> int:
         sent = 0
-        while not await happens(over, WAKE_SECONDS):
+        while not await is_set_within(finished, MESSAGE_INTERVAL_SECONDS):
             await asyncio.to_thread(broker.send_task, JOB_TASK)
             sent += 1
         return sent
 
-    name = "messages sent again and again"
-    case = race(name, place, jobs=jobs, tokens=60, seed=seed, trouble=repeat, count="messages more")
+    name = "duplicate messages"
+    case = disturbed_case(name, deployment, jobs=jobs, tokens=60, seed=seed, disturb=repeat, unit="extra messages")
     broker.close()
-    check_claimed_once(case, place)
+    check_claimed_once(case, deployment)
     return case
 
 
-def silence_case(place: Place, *, jobs: int, seed: int) -> Case:
-    """No message arrives: the workers look for work by themselves."""
-    case = race("messages that never arrive", place, jobs=jobs, tokens=60, seed=seed, trouble=nothing, count="run")
-    check_claimed_once(case, place)
+def lost_messages_case(deployment: Deployment, *, jobs: int, seed: int) -> Case:
+    """No message arrives: workers find work without one."""
+    case = disturbed_case(
+        "lost messages", deployment, jobs=jobs, tokens=60, seed=seed, disturb=no_disturbance, unit="run"
+    )
+    check_claimed_once(case, deployment)
     return case
 
 
-def frozen_case(place: Place, *, jobs: int, seed: int, tokens: int = 180) -> Case:
-    """Processes stand still for longer than their leases and then wake: what they held may be another's by then."""
-    chance = random.Random(seed)
+def frozen_case(deployment: Deployment, *, jobs: int, seed: int, tokens: int = 180) -> Case:
+    """Processes are frozen for longer than their leases; when they wake, others may own their jobs."""
+    rng = random.Random(seed)
 
-    async def freeze(over: asyncio.Event) -> int:
+    async def freeze(finished: asyncio.Event) -> int:
         times = 0
-        while not await happens(over, chance.uniform(1, 3)):
-            holders = [pid for (pid,) in place.rows(HOLDERS)]
-            if not holders:
+        while not await is_set_within(finished, rng.uniform(1, 3)):
+            owners = [pid for (pid,) in deployment.rows(OWNERS)]
+            if not owners:
                 continue
-            pid = chance.choice(holders)
+            pid = rng.choice(owners)
             kill(pid, signal.SIGSTOP)
-            await asyncio.sleep(chance.uniform(*FROZEN_SECONDS))
+            await asyncio.sleep(rng.uniform(*FROZEN_SECONDS))
             kill(pid, signal.SIGCONT)
             times += 1
         return times
 
-    case = race("frozen past the lease", place, jobs=jobs, tokens=tokens, seed=seed, trouble=freeze, count="freezes")
-    refused = len(place.log_lines("job.lease_lost"))
-    case.figures.append(f"{refused} leases lost by who was frozen")
-    case.check(refused > 0 or place.is_embedded, "no worker woke up to a lease that was lost")
+    case = disturbed_case(
+        "frozen past the lease", deployment, jobs=jobs, tokens=tokens, seed=seed, disturb=freeze, unit="freezes"
+    )
+    lost = len(deployment.log_lines("job.lease_lost"))
+    case.figures.append(f"{lost} leases lost by frozen processes")
+    case.check(lost > 0 or deployment.is_embedded, "no worker had lost its lease when it woke")
     return case
 
 
-def check_claimed_once(case: Case, place: Place) -> None:
-    """Nobody took a job that another had."""
-    ((twice,),) = place.rows("SELECT COUNT(*) FROM responses_api_response WHERE attempt <> 1")
+def check_claimed_once(case: Case, deployment: Deployment) -> None:
+    """No job was claimed twice."""
+    ((twice,),) = deployment.rows("SELECT COUNT(*) FROM responses_api_response WHERE attempt <> 1")
     case.check(twice == 0, f"{twice} jobs were claimed more than once")
-    lost = len(place.log_lines("job.lease_lost"))
+    lost = len(deployment.log_lines("job.lease_lost"))
     case.check(lost == 0, f"workers lost {lost} leases")
 
 
-def check_dates(case: Case, place: Place) -> None:
-    """What is stored is dated by the database's clock, and so are a response's end and how long it took."""
-    (dates,) = place.rows(
+def check_dates(case: Case, deployment: Deployment) -> None:
+    """All stored timestamps and durations come from the database's clock."""
+    (dates,) = deployment.rows(
         "SELECT EXTRACT(EPOCH FROM MIN(created_at)), EXTRACT(EPOCH FROM MAX(created_at)),"
         " EXTRACT(EPOCH FROM MIN(completed_at)), EXTRACT(EPOCH FROM MAX(completed_at)) FROM responses_api_response"
     )
-    ends = [json.loads(body)["completed_at"] for (body,) in place.rows("SELECT body FROM responses_api_response")]
-    starts = place.rows("SELECT EXTRACT(EPOCH FROM started_at) FROM responses_api_process")
-    away = max(abs(time.time() - float(moment)) for moment in (*dates, *ends, *(moment for (moment,) in starts)))
-    case.check(away < DATED_SECONDS, f"something is dated {away:.0f} s away from the true time")
-    ((longest,),) = place.rows("SELECT MAX(GREATEST(duration_ms, first_token_ms)) FROM responses_api_usagerecord")
-    case.check(longest < DATED_SECONDS * 1000, f"something took {longest / 1000:.0f} s")
+    ends = [json.loads(body)["completed_at"] for (body,) in deployment.rows("SELECT body FROM responses_api_response")]
+    starts = deployment.rows("SELECT EXTRACT(EPOCH FROM started_at) FROM responses_api_process")
+    deviation = max(
+        abs(time.time() - float(timestamp)) for timestamp in (*dates, *ends, *(start for (start,) in starts))
+    )
+    case.check(deviation < MAX_DEVIATION_SECONDS, f"a stored timestamp is wrong by {deviation:.0f} s")
+    ((longest,),) = deployment.rows("SELECT MAX(GREATEST(duration_ms, first_token_ms)) FROM responses_api_usagerecord")
+    case.check(longest < MAX_DEVIATION_SECONDS * 1000, f"a stored duration is {longest / 1000:.0f} s")
 
 
-def run_clocks(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
-    """The web processes and one worker are an hour ahead, one worker an hour behind, one right."""
+def run_clocks(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """The clocks of the web processes and of one worker are an hour fast, that of another an hour slow."""
     try:
-        with redis_place(work, workers=1, **wrong_clocks(), **BATCH) as place:
-            yield clocks_case(place, jobs=min(jobs, MAX_JOBS), seed=seed)
-        with redis_place(work, workers=1, **wrong_clocks(), **BATCH) as place:
-            yield clocks_and_kills_case(place, jobs=min(jobs, MAX_JOBS), seed=seed)
+        with redis_deployment(directory, workers=1, **wrong_clocks(), **BATCH) as deployment:
+            yield clocks_case(deployment, jobs=min(jobs, MAX_JOBS), seed=seed)
+        with redis_deployment(directory, workers=1, **wrong_clocks(), **BATCH) as deployment:
+            yield clocks_and_kills_case(deployment, jobs=min(jobs, MAX_JOBS), seed=seed)
     except Missing as missing:
-        yield Case("clocks an hour off", faults=[str(missing)])
+        yield Case("clocks an hour off", errors=[str(missing)])
 
 
-def run_messages(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
-    """Too many of them, with both brokers, and none: workers that listen to another broker."""
+def run_messages(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """Duplicates, with both brokers; then none, since the workers listen to another broker."""
     for name in ("redis", "rabbitmq"):
         try:
-            with PLACES[name](work, workers=3, **BATCH) as place:
-                yield storm_case(place, jobs=jobs, seed=seed)
+            with DEPLOYMENTS[name](directory, workers=3, **BATCH) as deployment:
+                yield duplicate_messages_case(deployment, jobs=jobs, seed=seed)
         except Missing as missing:
-            yield Case(f"messages sent again and again, {name}", faults=[str(missing)])
+            yield Case(f"duplicate messages, {name}", errors=[str(missing)])
     try:
-        with rabbit_place(work, workers=0, beside=[{"RESPONSES_BROKER_URL": ""}] * 2, **BATCH) as place:
-            yield silence_case(place, jobs=min(jobs, MAX_JOBS), seed=seed)
+        with rabbitmq_deployment(
+            directory, workers=0, extra_workers=[{"RESPONSES_BROKER_URL": ""}] * 2, **BATCH
+        ) as deployment:
+            yield lost_messages_case(deployment, jobs=min(jobs, MAX_JOBS), seed=seed)
     except Missing as missing:
-        yield Case("messages that never arrive", faults=[str(missing)])
+        yield Case("lost messages", errors=[str(missing)])
 
 
-def run_frozen(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
-    """In all shapes; foreground readers outlive their worker only in a team."""
-    for name, opened in PLACES.items():
+def run_frozen(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """All shapes; foreground readers outlive their worker only in a team."""
+    for name, opened in DEPLOYMENTS.items():
         size = {} if name == "embedded" else {"workers": 3}
         try:
-            with opened(work, **size, **BATCH) as place:
-                yield frozen_case(place, jobs=min(jobs, MAX_JOBS), seed=seed)
+            with opened(directory, **size, **BATCH) as deployment:
+                yield frozen_case(deployment, jobs=min(jobs, MAX_JOBS), seed=seed)
         except Missing as missing:
-            yield Case(f"frozen past the lease, {name}", faults=[str(missing)])
+            yield Case(f"frozen past the lease, {name}", errors=[str(missing)])
     try:
-        with redis_place(work, workers=1, RESPONSES_LEASE_SECONDS="6") as place:
-            yield foreground_case(place, signal.SIGSTOP)
+        with redis_deployment(directory, workers=1, RESPONSES_LEASE_SECONDS="6") as deployment:
+            yield foreground_case(deployment, signal.SIGSTOP)
     except Missing as missing:
-        yield Case("a frozen worker's readers", faults=[str(missing)])
+        yield Case("a frozen worker's readers", errors=[str(missing)])

@@ -1,4 +1,4 @@
-"""Ten thousand responses whose time is over at once, beside a stream, a job and new requests: nobody may notice."""
+"""Ten thousand responses expire at once beside a stream, a job and new requests, which must not be delayed."""
 
 import asyncio
 import statistics
@@ -10,16 +10,16 @@ from pathlib import Path
 import httpx
 
 from .cases import Case
-from .places import PLACES, Missing, Place
+from .deployments import DEPLOYMENTS, Deployment, Missing
 
 ROWS = 10_000
-SWEPT_SECONDS = 10
-FILLED_AT_ONCE = 2500
+SWEEP_LIMIT_SECONDS = 10
+FILL_BATCH = 2500
 LIMIT_SECONDS = 120
-FIRST_SECONDS = 5
+QUIET_SECONDS = 5
 CREATE_EVERY_SECONDS = 0.1
-SLOWER = 3.0
-"""By how much the median create may be slower meanwhile; half the time, the only writer of SQLite is the sweep."""
+MAX_SLOWDOWN = 3.0
+"""Limit for the median of create requests during the sweep, which is SQLite's only writer half of the time."""
 FILL = """
 from django.db.models.functions import Now
 from responses_api.models import Item, Project, Response, Turn, TurnItem
@@ -48,112 +48,116 @@ Response.objects.filter(public_id__startswith="resp_old_").update(expires_at=Now
 
 
 @dataclass(slots=True)
-class Seen:
-    """What others saw meanwhile."""
+class Observations:
+    """What clients observed in a period."""
 
     creates: list[float] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
     fewest_workers: int = 99
 
 
-def shell(place: Place, code: str) -> None:
-    """Run code beside the server."""
-    place.server.manage("shell", "-v", "0", "-c", code)
+def shell(deployment: Deployment, code: str) -> None:
+    """Run code in a process beside the server."""
+    deployment.server.manage("shell", "-v", "0", "-c", code)
 
 
-def left(place: Place) -> int:
-    """How many of the rows are still there."""
-    return int(place.rows("SELECT COUNT(*) FROM responses_api_response WHERE public_id LIKE 'resp_old_%'")[0][0])
+def count_rows(deployment: Deployment) -> int:
+    """The number of expired rows that still exist."""
+    return int(deployment.rows("SELECT COUNT(*) FROM responses_api_response WHERE public_id LIKE 'resp_old_%'")[0][0])
 
 
-def expire_all(place: Place) -> tuple[float, int]:
-    """End the time of all rows; how long it takes until they are gone, and how many are not."""
-    shell(place, EXPIRE)
+def expire_all(deployment: Deployment) -> tuple[float, int]:
+    """Let all rows expire. Returns the seconds until they are removed, and the number of those that were not."""
+    shell(deployment, EXPIRE)
     began = time.monotonic()
-    while (count := left(place)) and time.monotonic() - began < LIMIT_SECONDS:
+    while (count := count_rows(deployment)) and time.monotonic() - began < LIMIT_SECONDS:
         time.sleep(0.1)
     return time.monotonic() - began, count
 
 
-async def create_on(place: Place, http: httpx.AsyncClient, seen: Seen, over: asyncio.Event) -> None:
-    """New requests, one after the other, and a look at the workers."""
-    while not over.is_set():
+async def send_creates(
+    deployment: Deployment, http: httpx.AsyncClient, observations: Observations, finished: asyncio.Event
+) -> None:
+    """Send new requests, one after the other, and count the workers."""
+    while not finished.is_set():
         began = time.monotonic()
-        answer = await http.post(f"{place.server.url}/responses", json={"input": "hello"})
-        seen.creates.append(time.monotonic() - began)
+        answer = await http.post(f"{deployment.server.url}/responses", json={"input": "hello"})
+        observations.creates.append(time.monotonic() - began)
         if answer.status_code != 200:
-            seen.faults.append(f"a new request is answered {answer.status_code}: {answer.text[:120]}")
-        status = (await http.get(f"{place.server.url}/status")).json()
-        seen.fewest_workers = min(seen.fewest_workers, len(status["workers"]))
+            observations.errors.append(f"a new request returned {answer.status_code}: {answer.text[:120]}")
+        status = (await http.get(f"{deployment.server.url}/status")).json()
+        observations.fewest_workers = min(observations.fewest_workers, len(status["workers"]))
         await asyncio.sleep(CREATE_EVERY_SECONDS)
 
 
-async def read_stream(place: Place, http: httpx.AsyncClient, over: asyncio.Event) -> str:
-    """A stream that runs until all is over; its last event's type."""
+async def read_stream(deployment: Deployment, http: httpx.AsyncClient, finished: asyncio.Event) -> str:
+    """Read a stream until the event is set. Returns the type of the last event."""
     slow = {"input": "[[tokens: 3000]][[slow: 0.02]]", "stream": True}
     kind = ""
-    async with http.stream("POST", f"{place.server.url}/responses", json=slow) as answer:
+    async with http.stream("POST", f"{deployment.server.url}/responses", json=slow) as answer:
         async for line in answer.aiter_lines():
             if line.startswith("event:"):
                 kind = line.removeprefix("event:").strip()
-            if over.is_set():
+            if finished.is_set():
                 break
     return kind
 
 
-async def sweep_beside(place: Place, case: Case, rows: int) -> None:
-    """Let the rows expire, and watch."""
-    async with httpx.AsyncClient(headers=place.server.headers, timeout=60) as http:
+async def sweep_beside(deployment: Deployment, case: Case, rows: int) -> None:
+    """Let the rows expire, and measure."""
+    async with httpx.AsyncClient(headers=deployment.server.headers, timeout=60) as http:
         job = (
             await http.post(
-                f"{place.server.url}/responses",
+                f"{deployment.server.url}/responses",
                 json={"input": "[[tokens: 3000]][[slow: 0.02]]", "background": True},
             )
         ).json()["id"]
-        over = asyncio.Event()
-        stream = asyncio.create_task(read_stream(place, http, over))
-        quiet, busy, calm = Seen(), Seen(), asyncio.Event()
-        creating = asyncio.create_task(create_on(place, http, quiet, calm))
-        await asyncio.sleep(FIRST_SECONDS)
-        calm.set()
+        finished = asyncio.Event()
+        stream = asyncio.create_task(read_stream(deployment, http, finished))
+        quiet, busy, quiet_ended = Observations(), Observations(), asyncio.Event()
+        creating = asyncio.create_task(send_creates(deployment, http, quiet, quiet_ended))
+        await asyncio.sleep(QUIET_SECONDS)
+        quiet_ended.set()
         await creating
-        creating = asyncio.create_task(create_on(place, http, busy, over))
-        seconds, count = await asyncio.to_thread(expire_all, place)
-        over.set()
+        creating = asyncio.create_task(send_creates(deployment, http, busy, finished))
+        seconds, count = await asyncio.to_thread(expire_all, deployment)
+        finished.set()
         last = await stream
         await creating
-        running = (await http.get(f"{place.server.url}/responses/{job}")).json()
+        running = (await http.get(f"{deployment.server.url}/responses/{job}")).json()
     before, meanwhile = statistics.median(quiet.creates), statistics.median(busy.creates)
     case.figures += [
-        f"{rows - count} of {rows} gone in {seconds:.1f} s",
-        f"a create took {before * 1000:.0f} ms before and {meanwhile * 1000:.0f} ms meanwhile",
+        f"{rows - count} of {rows} rows removed in {seconds:.1f} s",
+        f"create requests took {before * 1000:.0f} ms before the sweep and {meanwhile * 1000:.0f} ms during it",
         f"at most {max(busy.creates) * 1000:.0f} ms",
     ]
-    case.faults += busy.faults
-    case.check(seconds <= SWEPT_SECONDS * rows / ROWS + 1, f"the sweep took {seconds:.1f} s")
-    case.check(busy.fewest_workers > 0, "no worker was left in the status")
+    case.errors += busy.errors
+    case.check(seconds <= SWEEP_LIMIT_SECONDS * rows / ROWS + 1, f"the sweep took {seconds:.1f} s")
+    case.check(busy.fewest_workers > 0, "the status had no worker")
     case.check(last == "response.output_text.delta", f"the stream's last event was {last!r}")
     case.check(running["status"] == "in_progress", f"the job is {running['status']}")
-    case.check(meanwhile <= before * SLOWER, "creates were much slower meanwhile")
-    attempts = place.rows(f"SELECT attempt FROM responses_api_response WHERE public_id = '{job}'")
+    case.check(meanwhile <= before * MAX_SLOWDOWN, "create requests were much slower during the sweep")
+    attempts = deployment.rows(f"SELECT attempt FROM responses_api_response WHERE public_id = '{job}'")
     case.check(attempts == [(1,)], f"the job was claimed again: {attempts}")
 
 
-def sweep_case(place: Place, *, rows: int = ROWS) -> Case:
-    """All of it."""
-    case = Case(f"{rows} expired responses, {place.name}")
-    for first in range(0, rows, FILLED_AT_ONCE):
-        shell(place, FILL % {"first": first, "last": min(rows, first + FILLED_AT_ONCE)})
-    asyncio.run(sweep_beside(place, case, rows))
+def sweep_case(deployment: Deployment, *, rows: int = ROWS) -> Case:
+    """Fill the database, let the rows expire, and measure."""
+    case = Case(f"{rows} expired responses, {deployment.name}")
+    for first in range(0, rows, FILL_BATCH):
+        shell(deployment, FILL % {"first": first, "last": min(rows, first + FILL_BATCH)})
+    asyncio.run(sweep_beside(deployment, case, rows))
     return case
 
 
-def run_sweep(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+def run_sweep(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
     """Both databases."""
     for shape in ("embedded", "redis"):
         size = {} if shape == "embedded" else {"web": 1, "workers": 2}
         try:
-            with PLACES[shape](work, **size, RESPONSES_SWEEP_SECONDS="1", RESPONSES_LEASE_SECONDS="2") as place:
-                yield sweep_case(place)
+            with DEPLOYMENTS[shape](
+                directory, **size, RESPONSES_SWEEP_SECONDS="1", RESPONSES_LEASE_SECONDS="2"
+            ) as deployment:
+                yield sweep_case(deployment)
         except Missing as missing:
-            yield Case(f"expired responses, {shape}", faults=[str(missing)])
+            yield Case(f"expired responses, {shape}", errors=[str(missing)])

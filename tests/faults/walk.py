@@ -1,6 +1,6 @@
-"""A walk around both documented deployments: whoever isn't let in gets 401 or 403 at every address.
+"""Requests without access to all URLs of both documented deployments: all get 401 or 403.
 
-The deployment behind TLS stands behind a real nginx, with the configuration that docs/deployment has.
+The deployment with TLS uses a real nginx, with the configuration from docs/deployment.
 """
 
 import re
@@ -17,7 +17,7 @@ import httpx
 from tests.live.server import LiveServer, embedded, free_ports
 
 from .cases import Case
-from .places import Missing, fresh_directory, wait_for_port
+from .deployments import Missing, fresh_directory, wait_for_port
 
 NGINX_CONF = Path(__file__).parents[2] / "docs/deployment/nginx.conf"
 NAME = "llm.example.com"
@@ -33,57 +33,64 @@ revoke_key(key=ApiKey.objects.latest("pk"))
 """
 
 
-def run_walk(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+def run_walk(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
     """Loopback, then TLS."""
-    with running(embedded(fresh_directory(work / "loopback"))) as server, httpx.Client(base_url=origin(server)) as http:
-        yield from walk("loopback", server, http, closed_from_the_start=False)
+    with (
+        running(embedded(fresh_directory(directory / "loopback"))) as server,
+        httpx.Client(base_url=origin(server)) as http,
+    ):
+        yield from walk("loopback", server, http, has_tls=False)
     try:
-        with behind_nginx(work / "tls") as (server, http):
-            yield from walk("TLS proxy", server, http, closed_from_the_start=True)
+        with behind_nginx(directory / "tls") as (server, http):
+            yield from walk("TLS proxy", server, http, has_tls=True)
     except Missing as missing:
-        yield Case(f"walk, TLS proxy: left out, {missing}")
+        yield Case(f"walk, TLS proxy: skipped, {missing}")
 
 
-def walk(name: str, server: LiveServer, http: httpx.Client, *, closed_from_the_start: bool) -> Iterator[Case]:
-    """All outsiders, one after the other: keys are made and deleted on the way."""
-    known = stored_response(server, http) if not closed_from_the_start else "resp_x"
-    if closed_from_the_start:
-        yield visit(f"{name}, before there is a key", http, {401}, known)
-    yield visit(f"{name}, a page of another site", http, {401, 403}, known, {"origin": PAGE})
-    yield visit(f"{name}, a page that names no site", http, {401, 403}, known, {"sec-fetch-site": "cross-site"})
-    if not closed_from_the_start:
-        yield visit(f"{name}, forwarded from elsewhere", http, {401}, known, {"x-forwarded-for": "203.0.113.7"})
+def walk(name: str, server: LiveServer, http: httpx.Client, *, has_tls: bool) -> Iterator[Case]:
+    """All kinds of clients without access, one after the other. Keys are created and deleted meanwhile."""
+    response_id = stored_response(server, http) if not has_tls else "resp_x"
+    if has_tls:
+        yield check_access(f"{name}, before the first key", http, {401}, response_id)
+    yield check_access(f"{name}, a page of another site", http, {401, 403}, response_id, {"origin": PAGE})
+    yield check_access(
+        f"{name}, a page that names no site", http, {401, 403}, response_id, {"sec-fetch-site": "cross-site"}
+    )
+    if not has_tls:
+        yield check_access(
+            f"{name}, forwarded from elsewhere", http, {401}, response_id, {"x-forwarded-for": "203.0.113.7"}
+        )
     revoked = server.make_key("revoked")
     server.manage("shell", "-v", "0", "-c", REVOKE_KEY)
-    yield visit(f"{name}, no key", http, {401}, known)
-    yield visit(f"{name}, a wrong key", http, {401}, known, {"authorization": "Bearer sk-mlx-wrong"})
-    yield visit(f"{name}, a revoked key", http, {401}, known, {"authorization": f"Bearer {revoked}"})
+    yield check_access(f"{name}, no key", http, {401}, response_id)
+    yield check_access(f"{name}, a wrong key", http, {401}, response_id, {"authorization": "Bearer sk-mlx-wrong"})
+    yield check_access(f"{name}, a revoked key", http, {401}, response_id, {"authorization": f"Bearer {revoked}"})
     server.manage("shell", "-v", "0", "-c", DELETE_KEYS)
-    yield visit(f"{name}, no key after the last was deleted", http, {401}, known)
-    yield visit(f"{name}, the deleted key", http, {401}, known, {"authorization": f"Bearer {revoked}"})
+    yield check_access(f"{name}, no key after the last was deleted", http, {401}, response_id)
+    yield check_access(f"{name}, the deleted key", http, {401}, response_id, {"authorization": f"Bearer {revoked}"})
 
 
-def visit(
-    name: str, http: httpx.Client, wanted: set[int], response_id: str, headers: dict[str, str] | None = None
+def check_access(
+    name: str, http: httpx.Client, expected: set[int], response_id: str, headers: dict[str, str] | None = None
 ) -> Case:
-    """Every address that the server documents, by every method, plain and as a stream."""
-    case, seen = Case(f"walk, {name}"), Counter[int]()
+    """Send requests to every documented URL, with every method, plain and as a stream."""
+    case, statuses = Case(f"walk, {name}"), Counter[int]()
     paths = http.get("/openapi.json").raise_for_status().json()["paths"].keys() - OPEN_TO_ALL
     for path in sorted({*paths, *(path.removeprefix("/v1") for path in paths)} - OPEN_TO_ALL):
         for method in METHODS:
             for query in ("", "?stream=true&foo=1"):
-                address = PARAMETER.sub(response_id, path) + query
+                url = PARAMETER.sub(response_id, path) + query
                 body = b'{"input": "x", "stream": true}' if method in ("POST", "PUT") else None
                 sent = {"content-type": "application/json", **(headers or {})}
-                answer = http.request(method, address, content=body, headers=sent)
-                seen[answer.status_code] += 1
-                case.check(answer.status_code in wanted, f"{method} {address} answers {answer.status_code}")
-    case.figures = [f"{count} requests answered {status}" for status, count in sorted(seen.items())]
+                answer = http.request(method, url, content=body, headers=sent)
+                statuses[answer.status_code] += 1
+                case.check(answer.status_code in expected, f"{method} {url} returned {answer.status_code}")
+    case.figures = [f"{count} requests with status {status}" for status, count in sorted(statuses.items())]
     return case
 
 
 def stored_response(server: LiveServer, http: httpx.Client) -> str:
-    """The id of a response that is there to be read, where whoever is on this machine may."""
+    """Create a response that processes on this machine may read. Returns its id."""
     response_id: str = http.post("/v1/responses", json={"input": "a secret"}).raise_for_status().json()["id"]
     assert http.get(f"/v1/responses/{response_id}").status_code == 200
     return response_id
@@ -95,7 +102,7 @@ def origin(server: LiveServer) -> str:
 
 @contextmanager
 def running(server: LiveServer) -> Iterator[LiveServer]:
-    """The server, started and stopped."""
+    """Run a server."""
     server.start()
     try:
         yield server
@@ -104,13 +111,13 @@ def running(server: LiveServer) -> Iterator[LiveServer]:
 
 
 @contextmanager
-def behind_nginx(work: Path) -> Iterator[tuple[LiveServer, httpx.Client]]:
+def behind_nginx(directory: Path) -> Iterator[tuple[LiveServer, httpx.Client]]:
     """A server with the settings for TLS, and a client that reaches it through nginx. Raises :class:`Missing`."""
     nginx = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/local/bin:/usr/bin:/opt/homebrew/bin")
     openssl = shutil.which("openssl")
     if nginx is None or openssl is None:
-        raise Missing("it needs nginx and openssl")
-    directory = fresh_directory(work)
+        raise Missing("needs nginx and openssl")
+    directory = fresh_directory(directory)
     server = embedded(directory, RESPONSES_BEHIND_TLS="true", RESPONSES_ALLOWED_HOSTS=f"{NAME},127.0.0.1")
     port = free_ports(1)
     certificate, key = directory / "certificate.pem", directory / "certificate.key"
@@ -143,7 +150,7 @@ def behind_nginx(work: Path) -> Iterator[tuple[LiveServer, httpx.Client]]:
             wait_for_port(port)
             trust = ssl.create_default_context(cafile=str(certificate))
             with httpx.Client(
-                base_url=f"https://127.0.0.1:{port}", transport=_Named(trust), headers={"host": NAME}, timeout=30
+                base_url=f"https://127.0.0.1:{port}", transport=_ByName(trust), headers={"host": NAME}, timeout=30
             ) as http:
                 yield server, http
         finally:
@@ -151,8 +158,8 @@ def behind_nginx(work: Path) -> Iterator[tuple[LiveServer, httpx.Client]]:
             proxy.wait()
 
 
-class _Named(httpx.HTTPTransport):
-    """Asks 127.0.0.1 by the server's name, as a client whose resolver knows it would."""
+class _ByName(httpx.HTTPTransport):
+    """Connects to 127.0.0.1 with the server's name, as if the name resolved to this address."""
 
     def __init__(self, trust: ssl.SSLContext) -> None:
         super().__init__(verify=trust)

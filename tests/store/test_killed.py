@@ -1,12 +1,12 @@
-"""A process killed at any statement deletes all of what it was to delete, or nothing. `make faults` tries them all."""
+"""A process that is killed at any statement completes a deletion or does nothing. `make faults` tries them all."""
 
 from tests.processes import run_python
 
-OPERATIONS = ("deletion_of_a_chain", "forgetting")
+OPERATIONS = ("chain_deletion", "end_without_storing")
 
 
 def check_statements(*operations: str, data_dir, **settings: str) -> None:
-    """Kill these operations at every statement."""
+    """Kill the process at every statement of these operations."""
     ended = run_python("-m", "tests.faults.statements", *operations, data_dir=data_dir, seconds=300, **settings)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert ended.stdout.count(": good\n") == len(operations)

@@ -1,1 +1,1 @@
-"""A process that is killed at every statement of its database, and the case made of that."""
+"""Kills a process at every statement that it sends to the database."""

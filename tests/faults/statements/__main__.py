@@ -1,9 +1,9 @@
-"""A process is killed at every statement of whatever removes or stores something.
+"""Kills a process at every statement of the operations that store or remove something.
 
-`python -m tests.faults.statements` works on the database that the settings name, which should be an empty one. Each
-operation is done again and again by a process of its own, which kills itself before its first statement, before its
-second, and so on; also before and after each commit. Afterwards what was to be deleted is there whole or in no row,
-nothing else is lost, no turn and no item is unreachable, and the store's sums are those of its rows.
+`python -m tests.faults.statements` uses the database of the settings, which should be empty. Each operation is repeated
+in new processes, which kill themselves before the first statement, before the second, and so on; also before and after
+each commit. Afterwards the operation must be done or not done at all, and repeating it must complete it; no other data
+may be lost, no turn or item be unreachable, and the recorded totals must match the rows.
 """
 
 import os
@@ -54,22 +54,22 @@ from tests.faults.cases import Case  # noqa: E402
 from tests.totals import recorded_totals, true_totals  # noqa: E402
 from tests.turns import ApiUser  # noqa: E402
 
-MOST_POINTS = 200
-SECRET = "the text that is to go"
+MAX_KILLS = 200
+SECRET = "the text to be deleted"
 OLDEST_FIRST = parse_list_query([("order", "asc"), ("limit", "100")])
 
 
 @dataclass(kw_only=True)
 class Trial:
-    """A store with something to do on it. ``do`` can be done again."""
+    """A prepared database and an operation on it, ``do``, which can be repeated."""
 
     user: ApiUser
     do: Callable[[], object]
-    keeps: dict[str, list[str]] = field(default_factory=dict)
-    """Responses that stay, with their inputs."""
+    remaining: dict[str, list[str]] = field(default_factory=dict)
+    """The responses that must remain, with their inputs."""
 
     def is_done(self) -> bool:
-        """Whether nothing of the secret is left in any row."""
+        """Whether no row contains the secret."""
         project = self.user.caller.project.pk
         texts = [
             *Item.objects.filter(project=project).values_list("payload", flat=True),
@@ -80,44 +80,44 @@ class Trial:
         return not any(SECRET in text for text in texts)
 
 
-def trial(user: ApiUser, do: Callable[[], object], **keeps: list[str]) -> Trial:
-    return Trial(user=user, do=do, keeps=keeps)
+def trial(user: ApiUser, do: Callable[[], object], **remaining: list[str]) -> Trial:
+    return Trial(user=user, do=do, remaining=remaining)
 
 
 def deletion(user: ApiUser) -> Trial:
-    """The newest response of a chain."""
+    """The last response of a chain is deleted."""
     first = user.turn("first")
     last = user.turn(SECRET, previous=first)
-    return trial(user, lambda: deleted(user, last), **{first: ["first"]})
+    return trial(user, lambda: delete_if_stored(user, last), **{first: ["first"]})
 
 
-def deletion_of_a_chain(user: ApiUser) -> Trial:
-    """The last response to hold a history."""
+def chain_deletion(user: ApiUser) -> Trial:
+    """The last response that refers to a history is deleted."""
     first = user.turn(SECRET)
     last = user.turn("last", previous=first)
-    deleted(user, first)
-    return trial(user, lambda: deleted(user, last))
+    delete_if_stored(user, first)
+    return trial(user, lambda: delete_if_stored(user, last))
 
 
-def deleted(user: ApiUser, response_id: str) -> None:
+def delete_if_stored(user: ApiUser, response_id: str) -> None:
     if Response.objects.filter(public_id=response_id).exists():
         delete_response(caller=user.caller, response_id=response_id)
 
 
 def expiry(user: ApiUser) -> Trial:
-    """Two branches of a chain, and one alone; and a conversation."""
+    """Two branches of a chain, a single response and a conversation expire."""
     first = user.turn(f"{SECRET} 1")
-    gone = [user.turn(f"{SECRET} {number}", previous=first) for number in range(2)]
-    alone, kept = user.turn(SECRET), user.turn("kept")
+    branches = [user.turn(f"{SECRET} {number}", previous=first) for number in range(2)]
+    single, kept = user.turn(SECRET), user.turn("kept")
     conversation_with_secret(user)
     past = Now() - timedelta(seconds=1)
-    Response.objects.filter(public_id__in=[first, *gone, alone]).update(expires_at=past)
+    Response.objects.filter(public_id__in=[first, *branches, single]).update(expires_at=past)
     Conversation.objects.filter(project=user.caller.project).update(expires_at=past)
     return trial(user, expire_responses, **{kept: ["kept"]})
 
 
 def eviction(user: ApiUser) -> Trial:
-    """One too many is stored."""
+    """A response is stored that exceeds the limit of its project."""
     user.turn(SECRET)
     kept = user.turn("kept")
     running = user.begin("new")
@@ -130,16 +130,16 @@ def eviction(user: ApiUser) -> Trial:
     return trial(user, end, **{kept: ["kept"]})
 
 
-def forgetting(user: ApiUser) -> Trial:
-    """An end with `store: false`, of which the history was deleted meanwhile."""
+def end_without_storing(user: ApiUser) -> Trial:
+    """A response with `store: false` ends after its history was deleted."""
     previous = user.turn(SECRET)
     running = user.begin("new", previous_response_id=previous, store=False)
-    deleted(user, previous)
+    delete_if_stored(user, previous)
     return trial(user, lambda: running.end() if Response.objects.filter(pk=running.row.pk).exists() else None)
 
 
 def finish(user: ApiUser) -> Trial:
-    """A turn of a conversation is stored."""
+    """A turn of a conversation ends."""
     conversation_id = new_conversation(user, "before")
     first = user.turn("first", conversation=conversation_id)
     running = user.begin("new", conversation=conversation_id)
@@ -147,8 +147,8 @@ def finish(user: ApiUser) -> Trial:
     def end() -> None:
         if Response.objects.filter(pk=running.row.pk, turn=None).exists():
             running.end()
-        found: Any = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
-        assert [item["content"][0]["text"] for item in found["data"]] == ["before", "first", "ok", "new", "ok"]
+        page: Any = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+        assert [item["content"][0]["text"] for item in page["data"]] == ["before", "first", "ok", "new", "ok"]
 
     return trial(user, end, **{first: ["before", "first"]})
 
@@ -159,13 +159,13 @@ def new_conversation(user: ApiUser, *texts: str) -> str:
 
 
 def conversation_with_secret(user: ApiUser) -> tuple[str, str]:
-    """Its id, and that of the item."""
+    """Returns the ids of the conversation and of the item."""
     conversation_id = new_conversation(user, "before", SECRET, "after")
-    found = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
-    return conversation_id, found["data"][1]["id"]
+    page = list_conversation_items(caller=user.caller, conversation_id=conversation_id, query=OLDEST_FIRST)
+    return conversation_id, page["data"][1]["id"]
 
 
-def deletion_of_a_conversation(user: ApiUser) -> Trial:
+def conversation_deletion(user: ApiUser) -> Trial:
     conversation_id, _ = conversation_with_secret(user)
 
     def do() -> None:
@@ -175,7 +175,7 @@ def deletion_of_a_conversation(user: ApiUser) -> Trial:
     return trial(user, do)
 
 
-def deletion_of_an_item(user: ApiUser) -> Trial:
+def item_deletion(user: ApiUser) -> Trial:
     conversation_id, item_id = conversation_with_secret(user)
 
     def do() -> None:
@@ -185,32 +185,32 @@ def deletion_of_an_item(user: ApiUser) -> Trial:
     return trial(user, do)
 
 
-def leaving(user: ApiUser) -> Trial:
-    """A reader leaves before a worker has its request; the history was deleted meanwhile."""
+def disconnect(user: ApiUser) -> Trial:
+    """A client disconnects before a worker claims its request; the history was deleted meanwhile."""
     previous = user.turn(SECRET)
     row = user.begin("new", previous_response_id=previous).row
-    deleted(user, previous)
+    delete_if_stored(user, previous)
     Response.objects.filter(pk=row.pk).update(worker="", lease_until=None)
     return trial(user, lambda: abandon_response(public_id=row.public_id))
 
 
 def recovery(user: ApiUser) -> Trial:
-    """The worker is lost."""
+    """A request is recovered after its worker was lost."""
     previous = user.turn(SECRET)
     row = user.begin("new", previous_response_id=previous).row
-    deleted(user, previous)
+    delete_if_stored(user, previous)
     Response.objects.filter(pk=row.pk).update(lease_until=Now() - timedelta(seconds=1))
     return trial(user, recover_jobs)
 
 
-def deletion_of_a_project(user: ApiUser) -> Trial:
+def project_deletion(user: ApiUser) -> Trial:
     user.turn("last", previous=user.turn(SECRET))
     conversation_with_secret(user)
     return trial(user, lambda: delete_project(project=user.caller.project))
 
 
-def deletion_of_a_key(user: ApiUser) -> Trial:
-    """What it has made stays."""
+def key_deletion(user: ApiUser) -> Trial:
+    """The responses of a deleted key remain."""
     key = ApiKey.objects.create(
         project=user.caller.project, name="key", prefix="x", digest=secrets.token_hex(8), revoked_at=timezone.now()
     )
@@ -220,13 +220,13 @@ def deletion_of_a_key(user: ApiUser) -> Trial:
 
 
 OPERATIONS: tuple[Callable[[ApiUser], Trial], ...] = (
-    deletion, deletion_of_a_chain, expiry, eviction, forgetting, finish, deletion_of_a_conversation,
-    deletion_of_an_item, leaving, recovery, deletion_of_a_project, deletion_of_a_key,
+    deletion, chain_deletion, expiry, eviction, end_without_storing, finish, conversation_deletion,
+    item_deletion, disconnect, recovery, project_deletion, key_deletion,
 )  # fmt: skip
 
 
 class Killer:
-    """Kills its process at the ``number``-th point: before a statement, before a commit, after one."""
+    """Kills its process at the ``number``-th of these points: before a statement, before and after a commit."""
 
     def __init__(self, number: int) -> None:
         self._left = number
@@ -241,8 +241,8 @@ class Killer:
         return execute(*arguments)
 
 
-def do_killed(trial: Trial, number: int) -> bool:
-    """Do it in a process that is killed at the point; False when it came to its end before."""
+def run_killed(trial: Trial, number: int) -> bool:
+    """Run an operation in a process that is killed at the ``number``-th point. False if it ended before that."""
     connections.close_all()
     child = os.fork()
     if child:
@@ -265,80 +265,80 @@ def do_killed(trial: Trial, number: int) -> bool:
         os._exit(0)
 
 
-def faults_of(trial: Trial, *, again: bool) -> Iterator[str]:
-    """What is wrong with the store now."""
+def store_errors(trial: Trial, *, must_be_done: bool) -> Iterator[str]:
+    """The errors in the database."""
     caller = trial.user.caller
     project = caller.project.pk
     turns = Turn.objects.filter(project=project, children=None, responses=None, continuations=None, conversations=None)
     if turns.exists():
         yield "a turn is unreachable"
     if Item.objects.filter(project=project, entries=None).exists():
-        yield "an item is held by no turn"
+        yield "an item belongs to no turn"
     if recorded_totals(project) != true_totals(project):
-        yield f"the sums are {recorded_totals(project)}, the rows' are {true_totals(project)}"
-    for response_id, inputs in trial.keeps.items():
+        yield f"the recorded totals are {recorded_totals(project)}, those of the rows {true_totals(project)}"
+    for response_id, inputs in trial.remaining.items():
         row = get_response(caller=caller, response_id=response_id)
         page: Any = list_input_items(row, query=OLDEST_FIRST)
         response: Any = wire_response(row)
-        found = [item["content"][0]["text"] for item in page["data"]]
-        if found != inputs or response["output"][0]["content"][0]["text"] != "ok":
-            yield f"a response that stays has the inputs {found}"
-    if again and not trial.is_done():
-        yield "what was deleted is still there"
+        texts = [item["content"][0]["text"] for item in page["data"]]
+        if texts != inputs or response["output"][0]["content"][0]["text"] != "ok":
+            yield f"a remaining response has the inputs {texts}"
+    if must_be_done and not trial.is_done():
+        yield "deleted data still exists"
 
 
 def rows_of(trial: Trial) -> object:
-    """All that an operation may change."""
-    mine = {"project": trial.user.caller.project}
+    """All rows that an operation may change."""
+    in_project = {"project": trial.user.caller.project}
     return (
-        list(Response.objects.filter(**mine).order_by("pk").values_list("pk", "status", "turn", "worker", "key")),
-        list(Conversation.objects.filter(**mine).order_by("pk").values_list("pk", "turn")),
-        list(Turn.objects.filter(**mine).order_by("pk").values_list("pk", flat=True)),
-        list(Item.objects.filter(**mine).order_by("pk").values_list("pk", flat=True)),
-        list(ApiKey.objects.filter(**mine).values_list("pk", flat=True)),
+        list(Response.objects.filter(**in_project).order_by("pk").values_list("pk", "status", "turn", "worker", "key")),
+        list(Conversation.objects.filter(**in_project).order_by("pk").values_list("pk", "turn")),
+        list(Turn.objects.filter(**in_project).order_by("pk").values_list("pk", flat=True)),
+        list(Item.objects.filter(**in_project).order_by("pk").values_list("pk", flat=True)),
+        list(ApiKey.objects.filter(**in_project).values_list("pk", flat=True)),
         recorded_totals(trial.user.caller.project.pk),
     )
 
 
 def run(operation: Callable[[ApiUser], Trial]) -> Case:
-    """Kill an operation at each of its points. A store that is as it was before serves for the next one too."""
+    """Kill an operation at each of its points. The database is used again unless the operation changed it."""
     case = Case(f"{connection.vendor} {operation.__name__}")
-    user, trial = made(operation)
-    for number in range(1, MOST_POINTS):
+    user, trial = make_trial(operation)
+    for number in range(1, MAX_KILLS):
         before = rows_of(trial)
-        was_killed = do_killed(trial, number)
-        case.faults += [f"killed at {number}: {fault}" for fault in faults_of(trial, again=False)]
+        was_killed = run_killed(trial, number)
+        case.errors += [f"killed at {number}: {error}" for error in store_errors(trial, must_be_done=False)]
         if was_killed and rows_of(trial) == before:
             user.announce()
             continue
         trial.do()
-        case.faults += [f"killed at {number}, done again: {fault}" for fault in faults_of(trial, again=True)]
+        case.errors += [f"killed at {number}, repeated: {error}" for error in store_errors(trial, must_be_done=True)]
         if not was_killed:
             case.figures.append(f"{number - 1} points")
             return case
-        user, trial = made(operation)
-    case.faults.append("it never came to its end")
+        user, trial = make_trial(operation)
+    case.errors.append("it did not end")
     return case
 
 
-def made(operation: Callable[[ApiUser], Trial]) -> tuple[ApiUser, Trial]:
-    """A store of its own for an operation."""
+def make_trial(operation: Callable[[ApiUser], Trial]) -> tuple[ApiUser, Trial]:
+    """Prepare a new project for an operation."""
     user = ApiUser.make(Project.objects.create(name=secrets.token_hex(8)))
     return user, operation(user)
 
 
 def main() -> int:
-    """All operations, or those that are named; 1 when anything was wrong."""
-    settings.DATABASES["default"].get("OPTIONS", {}).pop("pool", None)  # its threads don't live on in a fork
+    """Run the named operations, all by default. Returns 1 if there were errors."""
+    settings.DATABASES["default"].get("OPTIONS", {}).pop("pool", None)  # its threads don't survive a fork
     call_command("migrate", verbosity=0)
-    good = True
+    succeeded = True
     for operation in OPERATIONS:
         if sys.argv[1:] and operation.__name__ not in sys.argv[1:]:
             continue
         case = run(operation)
         print(case, flush=True)
-        good = good and not case.faults
-    return 0 if good else 1
+        succeeded = succeeded and not case.errors
+    return 0 if succeeded else 1
 
 
 if __name__ == "__main__":

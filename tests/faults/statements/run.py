@@ -1,4 +1,4 @@
-"""Killing a process at every statement, on both databases: `statements/__main__.py` in processes of its own."""
+"""Runs `tests.faults.statements` on both databases."""
 
 import subprocess
 import sys
@@ -11,22 +11,22 @@ from tests.live.server import embedded
 from tests.services import find_postgres, fresh_database
 
 
-def run_statements(work: Path, *, jobs: int, seed: int) -> Iterator[Case]:
-    """A case for each database."""
-    work.mkdir(parents=True, exist_ok=True)
-    yield _run(work)
+def run_statements(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
+    """One case per database."""
+    directory.mkdir(parents=True, exist_ok=True)
+    yield _run(directory)
     server = find_postgres()
     if server is not None:
         with fresh_database(server) as url:
-            yield _run(work, DATABASE_URL=url)
+            yield _run(directory, DATABASE_URL=url)
 
 
-def _run(work: Path, **settings: str) -> Case:
+def _run(directory: Path, **settings: str) -> Case:
     case = Case(f"statements {'postgresql' if settings else 'sqlite'}")
     done = subprocess.run(
         [sys.executable, "-m", "tests.faults.statements"],
         cwd=BASE_DIR,
-        env=embedded(work, **settings).environment,
+        env=embedded(directory, **settings).environment,
         capture_output=True,
         text=True,
         check=False,

@@ -1,6 +1,6 @@
-"""Read at the start of a Python that libfaketime lies to: its version 0.9.10 breaks what `time.sleep` calls.
+"""Loaded by a Python that runs with libfaketime: replaces `time.sleep`, which version 0.9.10 breaks.
 
-https://github.com/wolfcw/libfaketime, `clock_nanosleep` with an absolute time while the monotonic clock is left alone.
+https://github.com/wolfcw/libfaketime: `clock_nanosleep` with an absolute time, when the monotonic clock is not faked.
 """
 
 import select
@@ -9,7 +9,7 @@ from typing import SupportsIndex
 
 
 def sleep(seconds: float | SupportsIndex, /) -> None:
-    """Wait by another call of the system's."""
+    """Wait with another system call."""
     select.select([], [], [], float(seconds))
 
 

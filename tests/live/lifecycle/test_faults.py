@@ -11,21 +11,21 @@ import pytest
 
 from tests.faults.cancel import BATCH, cancel_case
 from tests.faults.cases import Case
-from tests.faults.fencing import check_dates, frozen_case
-from tests.faults.kill import kill_case
-from tests.faults.places import (
-    PLACES,
+from tests.faults.deployments import (
+    DEPLOYMENTS,
+    Deployment,
     Missing,
-    Place,
     database,
     own_redis,
-    redis_place,
+    redis_deployment,
     started,
     team,
     wrong_clocks,
 )
+from tests.faults.fencing import check_dates, frozen_case
+from tests.faults.kill import kill_case
 from tests.faults.poison import poison_case
-from tests.faults.work import MODEL
+from tests.faults.scripted_jobs import MODEL
 from tests.live.server import embedded
 
 pytestmark = pytest.mark.timeout(400)  # workers are restarted repeatedly
@@ -33,15 +33,15 @@ pytestmark = pytest.mark.timeout(400)  # workers are restarted repeatedly
 SEED = 7
 
 
-def opened(shape: str, work: Path, *, workers: int = 2, **settings: str) -> AbstractContextManager[Place]:
+def opened(shape: str, directory: Path, *, workers: int = 2, **settings: str) -> AbstractContextManager[Deployment]:
     """A server of this shape; skips the test if one of its services is missing."""
     size = {} if shape == "embedded" else {"workers": workers}
-    return PLACES[shape](work, **size, **settings)
+    return DEPLOYMENTS[shape](directory, **size, **settings)
 
 
 def check(case: Case) -> None:
     """Check that a case found no error."""
-    assert not case.faults, str(case)
+    assert not case.errors, str(case)
 
 
 @pytest.fixture(autouse=True)
@@ -58,9 +58,9 @@ def services(request: pytest.FixtureRequest) -> None:
 @pytest.mark.parametrize("shape", ["embedded", "redis"])
 def test_jobs_outlive_workers_that_are_killed(shape: str, tmp_path: Path) -> None:
     """Each job is finished, and each stream is complete, even for readers that come and go."""
-    with opened(shape, tmp_path, RESPONSES_BATCH_SIZE="6") as place:
-        seconds = (1.2, 2.5) if place.is_embedded else (2.5, 4)  # a team restarts a worker after two seconds
-        check(kill_case(place, jobs=8, tokens=50, seconds=seconds, seed=SEED))
+    with opened(shape, tmp_path, RESPONSES_BATCH_SIZE="6") as deployment:
+        seconds = (1.2, 2.5) if deployment.is_embedded else (2.5, 4)  # a team restarts a worker after two seconds
+        check(kill_case(deployment, jobs=8, tokens=50, seconds=seconds, seed=SEED))
 
 
 @pytest.mark.parametrize("shape", ["redis"])
@@ -70,23 +70,23 @@ def test_a_frozen_worker_writes_nothing(shape: str, tmp_path: Path) -> None:
         clocks = wrong_clocks(right=0)
     except Missing as missing:
         pytest.skip(str(missing))
-    with redis_place(tmp_path, web=1, workers=1, **clocks, RESPONSES_BATCH_SIZE="4") as place:
-        case = frozen_case(place, jobs=8, seed=SEED, tokens=120)
-        check_dates(case, place)
+    with redis_deployment(tmp_path, web=1, workers=1, **clocks, RESPONSES_BATCH_SIZE="4") as deployment:
+        case = frozen_case(deployment, jobs=8, seed=SEED, tokens=120)
+        check_dates(case, deployment)
         check(case)
 
 
 @pytest.mark.parametrize("shape", ["embedded", "redis"])
 def test_cancelled_jobs_end(shape: str, tmp_path: Path) -> None:
     """Whenever they are cancelled."""
-    with opened(shape, tmp_path, workers=1, RESPONSES_BATCH_SIZE=str(BATCH)) as place:
-        check(cancel_case(place, jobs=20, seed=SEED))
+    with opened(shape, tmp_path, workers=1, RESPONSES_BATCH_SIZE=str(BATCH)) as deployment:
+        check(cancel_case(deployment, jobs=20, seed=SEED))
 
 
 def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
     """After three lost attempts."""
-    with opened("embedded", tmp_path) as place:
-        check(poison_case(place))
+    with opened("embedded", tmp_path) as deployment:
+        check(poison_case(deployment))
 
 
 @pytest.mark.parametrize("shape", ["redis"])
@@ -94,7 +94,7 @@ def test_a_process_recovers_if_its_first_request_finds_no_broker(shape: str, tmp
     """503 while the broker is unavailable, on every route that needs it; afterwards answers and streams as usual."""
     with database() as url, own_redis() as redis:
         server = team(tmp_path, redis.url, url, web=1, workers=1)
-        with started(Place(name="PostgreSQL + Redis", server=server, database_url=url)), server.http() as http:
+        with started(Deployment(name="PostgreSQL + Redis", server=server, database_url=url)), server.http() as http:
             redis.stop()
             for path in ("responses", "responses/input_tokens", "responses"):
                 answer = http.post(path, json={"model": MODEL, "input": "hello"})
@@ -115,7 +115,10 @@ def test_requests_that_wait_for_a_lock_delay_no_heartbeat(postgres_url: str, tmp
     server = embedded(
         tmp_path, DATABASE_URL=postgres_url, RESPONSES_LEASE_SECONDS="1.5", RESPONSES_DATABASE_CONNECTIONS="6"
     )
-    with started(Place(name="PostgreSQL embedded", server=server, database_url=postgres_url)), server.http() as http:
+    with (
+        started(Deployment(name="PostgreSQL embedded", server=server, database_url=postgres_url)),
+        server.http() as http,
+    ):
         job = http.post("responses", json={"input": "[[tokens: 200]][[slow: 0.05]]", "background": True}).json()["id"]
         slow = {"input": "[[tokens: 100]][[slow: 0.05]]", "stream": True}
         with http.stream("POST", "responses", json=slow) as stream, psycopg.connect(postgres_url) as other:

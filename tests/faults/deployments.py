@@ -1,4 +1,4 @@
-"""Where the scripts run: servers in each shape, with services of their own, whose processes may be killed."""
+"""Servers of each shape, with their own services, whose processes the scripts may kill."""
 
 import contextlib
 import os
@@ -32,18 +32,18 @@ SETTINGS = {
 
 
 class Missing(Exception):
-    """This machine lacks what a case needs."""
+    """This machine lacks a service or program that a case needs."""
 
 
 @dataclass(kw_only=True)
-class Place:
-    """A server that runs, and what lies behind it."""
+class Deployment:
+    """A running server and its services."""
 
     name: str
     server: LiveServer
     database_url: str = ""
-    beside: list[LiveServer] = field(default_factory=list)
-    """Teams without web processes, each with one worker that is given other settings."""
+    extra_workers: list[LiveServer] = field(default_factory=list)
+    """Teams without web processes, each with one worker that has other settings."""
     _connection: Any = field(default=None, repr=False)
 
     @property
@@ -51,26 +51,30 @@ class Place:
         return not self.database_url
 
     def rows(self, statement: str) -> list[tuple[Any, ...]]:
-        """What a query of the server's database finds, past the server."""
+        """The rows of a query on the server's database, without the server."""
         return self.server.rows(statement)
 
     def processes(self, kind: str) -> list[int]:
-        """The process ids of the team's `web` or `worker` processes; of the embedded shape its one process."""
-        running = [server.process.pid for server in (self.server, *self.beside) if server.process is not None]
+        """The process ids of the team's `web` or `worker` processes; in the embedded shape that of its one process."""
+        running = [server.process.pid for server in (self.server, *self.extra_workers) if server.process is not None]
         if self.is_embedded:
             return running
-        found = run("pgrep", "-P", ",".join(map(str, running)), check=False)
+        children = run("pgrep", "-P", ",".join(map(str, running)), check=False)
         word = {"web": "manage.py web", "worker": "celery"}[kind]
-        return [pid for pid in map(int, found.split()) if word in run("ps", "-o", "command=", "-p", pid, check=False)]
+        return [
+            pid for pid in map(int, children.split()) if word in run("ps", "-o", "command=", "-p", pid, check=False)
+        ]
 
     def log_lines(self, *words: str) -> list[str]:
-        """The lines of its logs that hold any of these words."""
-        logs = [server.log.read_text(encoding="utf-8", errors="replace") for server in (self.server, *self.beside)]
+        """The lines of all logs that contain any of these words."""
+        logs = [
+            server.log.read_text(encoding="utf-8", errors="replace") for server in (self.server, *self.extra_workers)
+        ]
         return [line for text in logs for line in text.splitlines() if any(word in line for word in words)]
 
 
 def run(*command: object, check: bool = True) -> str:
-    """What a program printed."""
+    """Run a program. Returns its standard output; raises :class:`Missing` if it fails."""
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False, timeout=60)
     if check and done.returncode:
         raise Missing(f"{command[0]}: {done.stderr or done.stdout}")
@@ -78,14 +82,14 @@ def run(*command: object, check: bool = True) -> str:
 
 
 @contextmanager
-def started(place: Place) -> Iterator[Place]:
-    """Run it; at the end it must stop in order."""
-    servers = [*place.beside, place.server]  # which is ready only when there is a worker
+def started(deployment: Deployment) -> Iterator[Deployment]:
+    """Start all its processes; at the end they must stop with status 0."""
+    servers = [*deployment.extra_workers, deployment.server]  # the last is ready only if there is a worker
     try:
         for server in servers:
             server.start()
-        wait_for_workers(place)
-        yield place
+        wait_for_workers(deployment)
+        yield deployment
     except BaseException:
         for server in servers:
             if server.process is not None:
@@ -96,41 +100,46 @@ def started(place: Place) -> Iterator[Place]:
 
 
 @contextmanager
-def embedded_place(work: Path, **settings: str) -> Iterator[Place]:
+def embedded_deployment(directory: Path, **settings: str) -> Iterator[Deployment]:
     """One process on SQLite."""
-    data_dir = fresh_directory(work)
-    with started(Place(name="SQLite embedded", server=embedded(data_dir, **SETTINGS | settings))) as place:
-        yield place
+    data_dir = fresh_directory(directory)
+    with started(Deployment(name="SQLite embedded", server=embedded(data_dir, **SETTINGS | settings))) as deployment:
+        yield deployment
 
 
 @contextmanager
-def redis_place(
-    work: Path, *, web: int = 2, workers: int = 2, beside: Sequence[dict[str, str]] = (), **settings: str
-) -> Iterator[Place]:
-    """A team on PostgreSQL and Redis, with another worker for each of the settings ``beside``."""
+def redis_deployment(
+    directory: Path, *, web: int = 2, workers: int = 2, extra_workers: Sequence[dict[str, str]] = (), **settings: str
+) -> Iterator[Deployment]:
+    """A team on PostgreSQL and Redis, with one more worker for each of the settings ``extra_workers``."""
     with database() as url, own_redis() as redis:
-        server = team(work, redis.url, url, web=web, workers=workers, **settings)
-        others = [team(work, redis.url, url, web=0, workers=1, **server.settings | other) for other in beside]
-        with started(Place(name="PostgreSQL + Redis", server=server, database_url=url, beside=others)) as place:
-            yield place
+        server = team(directory, redis.url, url, web=web, workers=workers, **settings)
+        teams = [team(directory, redis.url, url, web=0, workers=1, **server.settings | own) for own in extra_workers]
+        with started(
+            Deployment(name="PostgreSQL + Redis", server=server, database_url=url, extra_workers=teams)
+        ) as deployment:
+            yield deployment
 
 
 @contextmanager
-def rabbit_place(work: Path, **sizes_and_settings: Any) -> Iterator[Place]:
-    """The same, but its workers are woken through RabbitMQ."""
-    with virtual_host() as broker, redis_place(work, RESPONSES_BROKER_URL=broker, **sizes_and_settings) as place:
-        place.name = "PostgreSQL + RabbitMQ"
-        yield place
+def rabbitmq_deployment(directory: Path, **sizes_and_settings: Any) -> Iterator[Deployment]:
+    """The same with RabbitMQ as the broker."""
+    with (
+        virtual_host() as broker,
+        redis_deployment(directory, RESPONSES_BROKER_URL=broker, **sizes_and_settings) as deployment,
+    ):
+        deployment.name = "PostgreSQL + RabbitMQ"
+        yield deployment
 
 
-PLACES: dict[str, Callable[..., AbstractContextManager[Place]]] = {
-    "embedded": embedded_place,
-    "redis": redis_place,
-    "rabbitmq": rabbit_place,
+DEPLOYMENTS: dict[str, Callable[..., AbstractContextManager[Deployment]]] = {
+    "embedded": embedded_deployment,
+    "redis": redis_deployment,
+    "rabbitmq": rabbitmq_deployment,
 }
 
 
-def team(work: Path, redis_url: str, database_url: str, *, web: int, workers: int, **settings: str) -> LiveServer:
+def team(directory: Path, redis_url: str, database_url: str, *, web: int, workers: int, **settings: str) -> LiveServer:
     """The processes of a team, not started yet."""
     services = {
         "DATABASE_URL": database_url,
@@ -139,16 +148,16 @@ def team(work: Path, redis_url: str, database_url: str, *, web: int, workers: in
     }
     return LiveServer(
         command=["manage.py", "team", "--web", str(web), "--workers", str(workers)],
-        data_dir=fresh_directory(work),
+        data_dir=fresh_directory(directory),
         web=web,
         settings=SETTINGS | services | settings,
     )
 
 
-def fresh_directory(work: Path) -> Path:
+def fresh_directory(directory: Path) -> Path:
     """A directory for a server of this run."""
-    work.mkdir(parents=True, exist_ok=True)
-    return Path(tempfile.mkdtemp(dir=work))
+    directory.mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(dir=directory))
 
 
 @contextmanager
@@ -163,7 +172,7 @@ def database() -> Iterator[str]:
 
 @contextmanager
 def virtual_host() -> Iterator[str]:
-    """A RabbitMQ of one's own where its control program may be used, else the default one."""
+    """The URL of a new virtual host of RabbitMQ; of the default one if its control program can't be used."""
     parts = urlsplit(AMQP_URL)
     if not listens(parts.hostname or "127.0.0.1", parts.port or 5672):
         raise Missing("needs RabbitMQ: set TEST_AMQP_URL")
@@ -182,7 +191,7 @@ def virtual_host() -> Iterator[str]:
 
 @dataclass(kw_only=True)
 class OwnRedis:
-    """A Redis of the script's own, that may be away for a while."""
+    """A Redis that only the script uses and may stop."""
 
     port: int
     process: "subprocess.Popen[bytes] | None" = None
@@ -192,7 +201,7 @@ class OwnRedis:
         return f"redis://127.0.0.1:{self.port}/0"
 
     def start(self) -> None:
-        """Start it empty."""
+        """Start it without data."""
         program = shutil.which("redis-server")
         if program is None:
             raise Missing("needs the program redis-server")
@@ -201,7 +210,7 @@ class OwnRedis:
         wait_for_port(self.port)
 
     def stop(self) -> None:
-        """End it; what it held is gone."""
+        """Stop it. Its data is lost."""
         if self.process is not None:
             self.process.terminate()
             self.process.wait(SERVICE_SECONDS)
@@ -210,7 +219,7 @@ class OwnRedis:
 
 @contextmanager
 def own_redis() -> Iterator[OwnRedis]:
-    """A Redis on a spare port."""
+    """A Redis on a free port."""
     redis = OwnRedis(port=free_ports(1))
     redis.start()
     try:
@@ -221,7 +230,7 @@ def own_redis() -> Iterator[OwnRedis]:
 
 @dataclass(kw_only=True)
 class OwnPostgres:
-    """A PostgreSQL of the script's own, that may be away for a while."""
+    """A PostgreSQL that only the script uses and may stop."""
 
     port: int
     directory: Path
@@ -232,21 +241,21 @@ class OwnPostgres:
         return f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
 
     def start(self) -> None:
-        """Start it on what it has stored."""
+        """Start it with its data."""
         options = f"-p {self.port} -k {self.directory} -c listen_addresses=127.0.0.1 -c max_connections=200"
         self.run("pg_ctl", "-D", self.directory / "data", "-o", options, "-l", self.directory / "log", "-w", "start")
 
     def stop(self, mode: str = "immediate") -> None:
-        """End it, by default as a crash would."""
+        """Stop it, by default as in a crash."""
         self.run("pg_ctl", "-D", self.directory / "data", "-m", mode, "-w", "stop")
 
     def run(self, program: str, *arguments: object) -> None:
-        """Run one of PostgreSQL's programs, which root may not."""
+        """Run one of PostgreSQL's programs, which refuse to run as root."""
         command = [str(self.programs / program), *map(str, arguments)]
         done = subprocess.run(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,  # the server would keep a pipe open
+            stdout=subprocess.DEVNULL,  # the server would keep pipes open
             stderr=subprocess.DEVNULL,
             cwd=self.directory,
             user="postgres" if os.geteuid() == 0 else None,
@@ -260,15 +269,15 @@ class OwnPostgres:
 
 @contextmanager
 def own_postgres() -> Iterator[OwnPostgres]:
-    """A PostgreSQL on a spare port."""
-    newest = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), key=lambda path: int(path.parts[-3]))
-    found = str(newest[-1]) if newest else shutil.which("pg_ctl")
-    if found is None:
+    """A PostgreSQL on a free port."""
+    installed = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"), key=lambda path: int(path.parts[-3]))
+    pg_ctl = str(installed[-1]) if installed else shutil.which("pg_ctl")
+    if pg_ctl is None:
         raise Missing("needs the programs of a PostgreSQL server")
     directory = Path(tempfile.mkdtemp(prefix="faults-postgres-"))
     if os.geteuid() == 0:
         os.chown(directory, pwd.getpwnam("postgres").pw_uid, -1)
-    postgres = OwnPostgres(port=free_ports(1), directory=directory, programs=Path(found).parent)
+    postgres = OwnPostgres(port=free_ports(1), directory=directory, programs=Path(pg_ctl).parent)
     try:
         postgres.run("initdb", "-D", directory / "data", "-U", "postgres", "-A", "trust", "--no-sync")
         postgres.start()
@@ -282,11 +291,11 @@ def own_postgres() -> Iterator[OwnPostgres]:
 
 def wrong_clock(seconds: int) -> dict[str, str]:
     """The environment of a process whose clock is wrong by so many seconds."""
-    found = sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))
-    if not found:
+    libraries = sorted(Path("/usr/lib").glob("**/faketime/libfaketime.so.1"))
+    if not libraries:
         raise Missing("needs libfaketime")
     return {
-        "LD_PRELOAD": str(found[0]),
+        "LD_PRELOAD": str(libraries[0]),
         "FAKETIME": f"{seconds:+d}",
         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         "PYTHONPATH": str(Path(__file__).with_name("wrong_clock")),
@@ -294,23 +303,23 @@ def wrong_clock(seconds: int) -> dict[str, str]:
 
 
 def wrong_clocks(*, right: int = 1) -> dict[str, Any]:
-    """For ``redis_place``: its own processes are an hour ahead; beside them a worker an hour behind and some right."""
-    return {"beside": [wrong_clock(-HOUR), *[{"LD_PRELOAD": ""}] * right], **wrong_clock(HOUR)}
+    """Arguments of ``redis_deployment``: its clocks are an hour fast, that of one more worker is an hour slow."""
+    return {"extra_workers": [wrong_clock(-HOUR), *[{"LD_PRELOAD": ""}] * right], **wrong_clock(HOUR)}
 
 
-def wait_for_workers(place: Place) -> None:
-    """Until all have announced themselves: the server is ready with one."""
+def wait_for_workers(deployment: Deployment) -> None:
+    """Wait until all workers are announced: the server is ready with the first."""
     deadline = time.monotonic() + SERVICE_SECONDS
-    while place.rows("SELECT COUNT(*) FROM responses_api_process WHERE kind = 'worker'")[0][0] < len(
-        place.processes("worker")
+    while deployment.rows("SELECT COUNT(*) FROM responses_api_process WHERE kind = 'worker'")[0][0] < len(
+        deployment.processes("worker")
     ):
         if time.monotonic() > deadline:
-            raise AssertionError("not all workers announce themselves")
+            raise AssertionError("not all workers are announced")
         time.sleep(0.1)
 
 
 def wait_for_port(port: int) -> None:
-    """Until something listens there."""
+    """Wait until a process listens on this port."""
     deadline = time.monotonic() + SERVICE_SECONDS
     while not listens("127.0.0.1", port):
         if time.monotonic() > deadline:
@@ -318,7 +327,7 @@ def wait_for_port(port: int) -> None:
         time.sleep(0.05)
 
 
-def kill(pid: int, number: int = signal.SIGKILL) -> None:
-    """Send a process a signal; nothing when it is gone already."""
+def kill(pid: int, signal_number: int = signal.SIGKILL) -> None:
+    """Send a signal to a process, if it still exists."""
     with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
+        os.kill(pid, signal_number)
