@@ -1,8 +1,8 @@
-"""Requests that are made to hurt others: every field of every route long, deep, wide or repeated.
+"""Hostile requests: every field of every route long, deep, wide or repeated.
 
-The places come from the served OpenAPI document (`places`), what is put there from `shapes`, `schema_shapes` and
-`repeated`; `corpus` puts them together. `measure` sends one and says what it did to the server, `watch` is what
-others see meanwhile. `make hostile` runs all of it, `make test` the worst at small sizes.
+`requests` builds them: `locations` takes the fields from the served OpenAPI document, `shapes`, `schema_shapes` and
+`repeated` what is inserted there, and `corpus` combines both. `measure` sends a request and measures its effects, also
+those on other clients (`watch`). `make hostile` runs all of it, `make test` the worst requests at small sizes.
 """
 
 MODEL = "smollm2-135m"

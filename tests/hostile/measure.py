@@ -1,4 +1,4 @@
-"""What one hostile request does to the server and to others, and which rules that breaks."""
+"""Sends hostile requests, and measures their effects on the server and on other clients."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import httpx
 
-from tests.hostile.requests.client import Answer, Manner, Request, send
-from tests.hostile.requests.corpus import Hostile
-from tests.hostile.requests.known import Known
+from tests.hostile.requests.client import Answer, Behaviour, Request, send
+from tests.hostile.requests.corpus import HostileRequest
+from tests.hostile.requests.stored_ids import StoredIds
 from tests.live.server import LiveServer
 
 from . import KIB, MIB, memory
-from .watch import Seen, Watch
+from .watch import Observations, Observer
 
 SETTLE_SECONDS = 5.0
 FAILED = (500, 502, 504)
@@ -23,21 +23,22 @@ FAILED = (500, 502, 504)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What others may notice."""
+    """Limits for the effects of a request."""
 
     stall: float = 0.25
+    """Seconds that `/healthz` may take."""
     slope: float = 2.5
-    """Time at twice the size, by time at the size."""
+    """Time at twice the size, divided by the time at the size."""
     noticeable: float = 0.25
-    """Seconds below which a slope says nothing."""
+    """Times below so many seconds have no slope."""
     memory: int = 100 * MIB
-    """Bytes that may stay, besides twice the body."""
+    """Bytes that may remain in use, besides twice the body."""
     timeout: float = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """One request's figures."""
+class Measurement:
+    """The effects of one request."""
 
     name: str
     size: int
@@ -45,149 +46,154 @@ class Measured:
     seconds: float
     stall: float
     peak: int
-    """Bytes of memory at most, above what was used before; and those that stayed."""
-    left: int
+    """Most bytes of memory that were used, above those before the request."""
+    remaining: int
+    """Bytes that remained in use, above those before the request."""
     slope: float = 0.0
-    faults: tuple[str, ...] = ()
-    words: str = field(default="", repr=False)
+    violations: tuple[str, ...] = ()
+    text: str = field(default="", repr=False)
+    """The beginning of the answer's body."""
 
     def __str__(self) -> str:
         size = f"{self.size / MIB:.1f} MB" if self.size >= MIB else f"{self.size / KIB:.0f} KB"
         slope = f", slope {self.slope:.1f}" if self.slope else ""
         return (
             f"{size}, {self.status or 'no answer'} after {self.seconds:.2f} s, stall {self.stall * 1000:.0f} ms, "
-            f"peak +{self.peak / MIB:.0f} MB, left {self.left / MIB:+.0f} MB{slope}: {self.name}"
+            f"peak +{self.peak / MIB:.0f} MB, remaining {self.remaining / MIB:+.0f} MB{slope}: {self.name}"
         )
 
 
-class Bench:
-    """Sends hostile requests to one server, one at a time."""
+class Attacker:
+    """Sends hostile requests to one server, and measures their effects."""
 
-    def __init__(self, server: LiveServer, watch: Watch, known: Known, *, key: str, rules: Rules) -> None:
-        self.server, self.watch, self.known, self.key, self.rules = server, watch, known, key, rules
+    def __init__(
+        self, server: LiveServer, observer: Observer, stored_ids: StoredIds, *, key: str, rules: Rules
+    ) -> None:
+        self.server, self.observer, self.stored_ids, self.key, self.rules = server, observer, stored_ids, key, rules
         self.port = server.port
-        self.pids = memory.family(self._pid)
-        self.rest = memory.used(self.pids)
-        """Bytes used at the start."""
-        self.resting: list[int] = []
+        self.pids = memory.process_tree(self._pid)
+        self.memory_at_start = memory.used(self.pids)
+        self.memory_before: list[int] = []
         """Bytes used before each measurement."""
         self._is_suspect = False
 
-    def run(self, hostile: Hostile, sizes: list[int], *, tries: int = 3) -> Iterator[Measured]:
-        """Its figures at sizes that double. What breaks a rule is tried again: only what breaks it each time counts."""
-        before: Measured | None = None
+    def run(self, hostile: HostileRequest, sizes: list[int], *, tries: int = 3) -> Iterator[Measurement]:
+        """Measure a request at several sizes. A violation counts only if it happens ``tries`` times in a row."""
+        before: Measurement | None = None
         for size in sizes:
-            best = self._judged(self.once(hostile, size), before)
+            best = self._compare(self.once(hostile, size), before)
             for _ in range(tries - 1):
-                if not best.faults:
+                if not best.violations:
                     break
-                best = better(best, self._judged(self.once(hostile, size), before))
+                best = better(best, self._compare(self.once(hostile, size), before))
             yield best
             before = best
             if best.seconds >= self.rules.timeout:
                 return
 
-    def screen(self, several: Sequence[Hostile]) -> Iterator[Measured]:
-        """Requests of several kinds at once, at twice their smallest size.
+    def screen(self, group: Sequence[HostileRequest]) -> Iterator[Measurement]:
+        """Send requests of several kinds concurrently, at twice their smallest size.
 
-        When something is noticed, each of them is measured alone, so that only what hurts by itself counts.
+        If they violate a rule together, each is measured alone.
         """
-        if self._is_suspect or any("_id}" in one.route for one in several):
-            self._renewed()
-        requests = [self._request(one, 2 * one.smallest) for one in several]
-        used = self._rested()
-        self.watch.take()
-        with ThreadPoolExecutor(len(several)) as pool:
-            answers = list(pool.map(self._sent, several, requests))
-        seen = self.watch.take()
-        bodies = sum(len(request.body) * one.at_once for one, request in zip(several, requests, strict=True))
+        if self._is_suspect or any("_id}" in hostile.route for hostile in group):
+            self._renew_ids()
+        requests = [self._request(hostile, 2 * hostile.min_size) for hostile in group]
+        used = self._record_memory()
+        self.observer.collect()
+        with ThreadPoolExecutor(len(group)) as pool:
+            answers = list(pool.map(self._send, group, requests))
+        observations = self.observer.collect()
+        bodies = sum(len(request.body) * hostile.concurrent for hostile, request in zip(group, requests, strict=True))
         excess = memory.used(self.pids) - (used + self.rules.memory + 2 * bodies)
-        for one, request, answer in zip(several, requests, answers, strict=True):
-            faults = tuple(self._faults(one, answer, seen, excess))
-            if faults or answer.seconds > self.rules.noticeable:
+        for hostile, request, answer in zip(group, requests, answers, strict=True):
+            violations = tuple(self._violations(hostile, answer, observations, excess))
+            if violations or answer.seconds > self.rules.noticeable:
                 self._is_suspect = True
-                yield from self.run(one, [one.smallest, 2 * one.smallest])
+                yield from self.run(hostile, [hostile.min_size, 2 * hostile.min_size])
                 continue
-            yield Measured(
-                name=one.name,
+            yield Measurement(
+                name=hostile.name,
                 size=len(request.body),
                 status=answer.status,
                 seconds=answer.seconds,
-                stall=seen.stall,
+                stall=observations.stall,
                 peak=0,
-                left=0,
+                remaining=0,
             )
 
-    def once(self, hostile: Hostile, size: int) -> Measured:
-        """One request of this size."""
-        lost = self._renewed() if self._is_suspect or "_id}" in hostile.route else ()
+    def once(self, hostile: HostileRequest, size: int) -> Measurement:
+        """Measure a request of this size."""
+        renewal_errors = self._renew_ids() if self._is_suspect or "_id}" in hostile.route else ()
         request = self._request(hostile, size)
-        used = self._rested()
-        memory.forget_highest(self.pids)
-        self.watch.take()
-        answer = self._sent(hostile, request)
-        seen = self.watch.take()
-        peak = memory.highest(self.pids) - used
-        allowed = used + self.rules.memory + 2 * len(request.body) * hostile.at_once
+        used = self._record_memory()
+        memory.reset_peak(self.pids)
+        self.observer.collect()
+        answer = self._send(hostile, request)
+        observations = self.observer.collect()
+        peak = memory.peak(self.pids) - used
+        allowed = used + self.rules.memory + 2 * len(request.body) * hostile.concurrent
         deadline = time.monotonic() + SETTLE_SECONDS
         while (after := memory.used(self.pids)) > allowed and time.monotonic() < deadline:
             time.sleep(0.1)
-        later = self.watch.take()
-        seen = replace(seen, stall=max(seen.stall, later.stall), losses=[*seen.losses, *later.losses])
-        measured = Measured(
+        later = self.observer.collect()
+        observations = replace(
+            observations, stall=max(observations.stall, later.stall), failures=[*observations.failures, *later.failures]
+        )
+        measurement = Measurement(
             name=hostile.name,
             size=size,
             status=answer.status,
             seconds=answer.seconds,
-            stall=seen.stall,
+            stall=observations.stall,
             peak=peak,
-            left=after - used,
-            faults=(*lost, *self._faults(hostile, answer, seen, after - allowed)),
-            words=answer.text.partition("\r\n\r\n")[2][:300],
+            remaining=after - used,
+            violations=(*renewal_errors, *self._violations(hostile, answer, observations, after - allowed)),
+            text=answer.text.partition("\r\n\r\n")[2][:300],
         )
-        self._is_suspect = bool(measured.faults)
-        return measured
+        self._is_suspect = bool(measurement.violations)
+        return measurement
 
-    def _rested(self) -> int:
-        self.resting.append(memory.used(self.pids))
-        return self.resting[-1]
+    def _record_memory(self) -> int:
+        self.memory_before.append(memory.used(self.pids))
+        return self.memory_before[-1]
 
     def growth(self) -> int:
-        """How many bytes the least that was used in the last third of all measurements is above that of the second."""
-        third = len(self.resting) // 3
-        return min(self.resting[-third:]) - min(self.resting[third:-third]) if third else 0
+        """Growth of the lowest memory use in bytes, from the second to the last third of all measurements."""
+        third = len(self.memory_before) // 3
+        return min(self.memory_before[-third:]) - min(self.memory_before[third:-third]) if third else 0
 
-    def _request(self, hostile: Hostile, size: int) -> Request:
+    def _request(self, hostile: HostileRequest, size: int) -> Request:
         request = hostile.make(size)
-        keys = {"good": self.key, "wrong": "wrong"}
+        keys = {"valid": self.key, "wrong": "wrong"}
         headers = {"Authorization": f"Bearer {keys[hostile.key]}"} if hostile.key else {}
-        return replace(request, target=self.known.placed(request.target), headers={**headers, **request.headers})
+        return replace(request, target=self.stored_ids.fill_in(request.target), headers={**headers, **request.headers})
 
-    def _sent(self, hostile: Hostile, request: Request) -> Answer:
-        """The worst answer of all that are sent at once."""
+    def _send(self, hostile: HostileRequest, request: Request) -> Answer:
+        """The worst answer of the concurrent requests."""
 
-        def one(_: int) -> Answer:
-            return send(request, self.port, manner=hostile.manner, timeout=self.rules.timeout)
+        def send_one(_: int) -> Answer:
+            return send(request, self.port, behaviour=hostile.behaviour, timeout=self.rules.timeout)
 
-        if hostile.at_once == 1:
-            return one(0)
-        with ThreadPoolExecutor(hostile.at_once) as pool:
-            answers = list(pool.map(one, range(hostile.at_once)))
+        if hostile.concurrent == 1:
+            return send_one(0)
+        with ThreadPoolExecutor(hostile.concurrent) as pool:
+            answers = list(pool.map(send_one, range(hostile.concurrent)))
         return max(
-            answers, key=lambda answer: (answer.is_late, answer.is_held, answer.status in FAILED, answer.seconds)
+            answers, key=lambda answer: (answer.is_late, answer.is_buffered, answer.status in FAILED, answer.seconds)
         )
 
-    def _renewed(self) -> tuple[str, ...]:
-        """New ids to name. A server that can't give them is started anew: a fault of what came before."""
+    def _renew_ids(self) -> tuple[str, ...]:
+        """Create new ids. If the server can't, the last request violated a rule, and the server is restarted."""
         try:
-            self.known.renew()
+            self.stored_ids.renew()
         except httpx.HTTPError as error:
             self.server.kill()
             self.server.start()
-            self.pids = memory.family(self._pid)
-            self.watch.take()
-            self.known.renew()
-            return (f"the request before left a server that doesn't serve: {error}"[:300],)
+            self.pids = memory.process_tree(self._pid)
+            self.observer.collect()
+            self.stored_ids.renew()
+            return (f"the request before left the server unavailable: {error}"[:300],)
         return ()
 
     @property
@@ -195,37 +201,39 @@ class Bench:
         assert self.server.process is not None
         return self.server.process.pid
 
-    def _faults(self, hostile: Hostile, answer: Answer, seen: Seen, excess: int) -> Iterator[str]:
-        if seen.stall > self.rules.stall:
-            yield f"/healthz waited {seen.stall:.2f} s"
+    def _violations(
+        self, hostile: HostileRequest, answer: Answer, observations: Observations, excess: int
+    ) -> Iterator[str]:
+        if observations.stall > self.rules.stall:
+            yield f"/healthz waited {observations.stall:.2f} s"
         if excess > 0:
-            yield f"{excess / MIB:.0f} MB more stayed than may"
+            yield f"{excess / MIB:.0f} MB more than allowed remained in use"
         if answer.is_late:
             yield f"took more than {self.rules.timeout:.0f} s"
         elif answer.status in FAILED:
-            yield f"answered {answer.status}"
-        elif answer.is_held:
-            yield "the answer is held for a client that doesn't read"
-        elif not answer.status and hostile.manner is Manner.WHOLE:
+            yield f"status {answer.status}"
+        elif answer.is_buffered:
+            yield "the answer is buffered for a client that doesn't read"
+        elif not answer.status and hostile.behaviour is Behaviour.COMPLETE:
             yield "no answer"
-        yield from (f"a victim: {loss}" for loss in seen.losses)
+        yield from (f"a victim: {failure}" for failure in observations.failures)
 
-    def _judged(self, measured: Measured, before: Measured | None) -> Measured:
+    def _compare(self, measurement: Measurement, before: Measurement | None) -> Measurement:
         if before is None:
-            return measured
-        ratio = measured.seconds / max(before.seconds, 1e-9)
-        faults = measured.faults
-        if measured.seconds > self.rules.noticeable and ratio > self.rules.slope:
-            faults = (*faults, f"takes {ratio:.1f} times as long at twice the size")
-        return replace(measured, slope=ratio, faults=faults)
+            return measurement
+        ratio = measurement.seconds / max(before.seconds, 1e-9)
+        violations = measurement.violations
+        if measurement.seconds > self.rules.noticeable and ratio > self.rules.slope:
+            violations = (*violations, f"takes {ratio:.1f} times as long at twice the size")
+        return replace(measurement, slope=ratio, violations=violations)
 
 
-def better(one: Measured, other: Measured) -> Measured:
-    """The better of two tries; a victim's loss is never forgotten."""
-    best, rest = (one, other) if rank(one) <= rank(other) else (other, one)
-    losses = tuple(fault for fault in rest.faults if fault.startswith("a victim"))
-    return replace(best, faults=(*best.faults, *losses))
+def better(first: Measurement, second: Measurement) -> Measurement:
+    """The better of two measurements, with the failures of victims in both."""
+    best, rest = (first, second) if rank(first) <= rank(second) else (second, first)
+    failures = tuple(violation for violation in rest.violations if violation.startswith("a victim"))
+    return replace(best, violations=(*best.violations, *failures))
 
 
-def rank(measured: Measured) -> tuple[int, float, float]:
-    return (len(measured.faults), measured.stall, measured.seconds)
+def rank(measurement: Measurement) -> tuple[int, float, float]:
+    return (len(measurement.violations), measurement.stall, measurement.seconds)

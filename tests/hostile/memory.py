@@ -10,27 +10,27 @@ from pathlib import Path
 PROC = Path("/proc")
 
 
-def family(pid: int) -> list[int]:
-    """A process and its children."""
+def process_tree(pid: int) -> list[int]:
+    """The ids of a process and its children."""
     listed = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False)
     return [pid, *map(int, listed.stdout.split())]
 
 
 def used(pids: Sequence[int]) -> int:
-    """Bytes that they hold in memory."""
+    """Resident bytes of these processes."""
     if PROC.joinpath("self/status").exists():
         return sum(_figure(pid, "VmRSS") for pid in pids)
     listed = subprocess.run(["ps", "-o", "rss=", "-p", ",".join(map(str, pids))], capture_output=True, text=True)
     return 1024 * sum(map(int, listed.stdout.split()))
 
 
-def highest(pids: Sequence[int]) -> int:
-    """The most bytes since `forget_highest`; what is used now where the system doesn't say."""
+def peak(pids: Sequence[int]) -> int:
+    """Most resident bytes since `reset_peak`; the current ones if the system doesn't record them."""
     return sum(_figure(pid, "VmHWM") for pid in pids) if PROC.joinpath("self/status").exists() else used(pids)
 
 
-def forget_highest(pids: Sequence[int]) -> None:
-    """Begin anew with what is used now."""
+def reset_peak(pids: Sequence[int]) -> None:
+    """Forget earlier peaks."""
     for pid in pids:
         with contextlib.suppress(OSError):
             PROC.joinpath(str(pid), "clear_refs").write_text("5")

@@ -1,4 +1,4 @@
-"""The worst of all measurements, by each measure."""
+"""A report with the worst measurements."""
 
 from __future__ import annotations
 
@@ -7,40 +7,44 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from .measure import Measured
+from .measure import Measurement
 
 SHOWN = 5
 NOTICEABLE = 0.1
-MEASURES: dict[str, Callable[[Measured], float]] = {
-    "stall of /healthz": lambda one: one.stall,
-    "memory at most": lambda one: one.peak,
-    "memory that stayed": lambda one: one.left,
-    "time": lambda one: one.seconds,
-    "slope": lambda one: one.slope if one.seconds > NOTICEABLE else 0.0,
+MEASURES: dict[str, Callable[[Measurement], float]] = {
+    "stall of /healthz": lambda measurement: measurement.stall,
+    "peak of memory": lambda measurement: measurement.peak,
+    "remaining memory": lambda measurement: measurement.remaining,
+    "time": lambda measurement: measurement.seconds,
+    "slope": lambda measurement: measurement.slope if measurement.seconds > NOTICEABLE else 0.0,
 }
 
 
-def report(measured: Sequence[Measured]) -> str:
-    """The worst five of each measure, and all that broke a rule."""
+def report(measurements: Sequence[Measurement]) -> str:
+    """The worst five by each measure, and all that violated a rule."""
     lines = []
-    for name, figure in MEASURES.items():
+    for name, measure in MEASURES.items():
         lines.append(f"the worst by {name}:")
-        lines += [f"  {one}" for one in worst(measured, figure)]
-    wrong = [one for one in measured if one.faults]
-    lines.append(f"{len(measured)} measurements, {len(wrong)} broke a rule" + (":" if wrong else "."))
-    for one in wrong:
-        lines += [f"  {one}", f"    {'; '.join(one.faults)}", *([f"    {one.words}"] if one.status >= 500 else [])]
+        lines += [f"  {measurement}" for measurement in worst(measurements, measure)]
+    violating = [measurement for measurement in measurements if measurement.violations]
+    lines.append(f"{len(measurements)} measurements, {len(violating)} violated a rule" + (":" if violating else "."))
+    for measurement in violating:
+        lines += [
+            f"  {measurement}",
+            f"    {'; '.join(measurement.violations)}",
+            *([f"    {measurement.text}"] if measurement.status >= 500 else []),
+        ]
     return "\n".join(lines)
 
 
-def worst(measured: Iterable[Measured], figure: Callable[[Measured], float]) -> list[Measured]:
-    """One of each name."""
-    by_name: dict[str, Measured] = {}
-    for one in sorted(measured, key=figure):
-        by_name[one.name] = one
-    return sorted(by_name.values(), key=figure, reverse=True)[:SHOWN]
+def worst(measurements: Iterable[Measurement], measure: Callable[[Measurement], float]) -> list[Measurement]:
+    """The worst measurements, one per name."""
+    by_name: dict[str, Measurement] = {}
+    for measurement in sorted(measurements, key=measure):
+        by_name[measurement.name] = measurement
+    return sorted(by_name.values(), key=measure, reverse=True)[:SHOWN]
 
 
-def write_json(measured: Iterable[Measured], path: Path) -> None:
-    """All figures, for other programs."""
-    path.write_text(json.dumps([asdict(one) for one in measured], indent=1, ensure_ascii=False))
+def write_json(measurements: Iterable[Measurement], path: Path) -> None:
+    """Write all measurements, for other programs."""
+    path.write_text(json.dumps([asdict(measurement) for measurement in measurements], indent=1, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""No field can be forgotten: each that the OpenAPI document has is tried."""
+"""Every field of the OpenAPI document is tried."""
 
 import json
 from collections import Counter, defaultdict
@@ -10,8 +10,8 @@ import pytest
 from responses_api.api.openapi.document import openapi_document
 from responses_api.errors import ApiError
 from responses_api.protocol import parse_create
-from tests.hostile.requests.corpus import Hostile, body_of, corpus
-from tests.hostile.requests.places import HOLE, WHOLE, Places
+from tests.hostile.requests.corpus import HostileRequest, body_of, corpus
+from tests.hostile.requests.locations import BODIES, PLACEHOLDER, Locations
 from tests.hostile.requests.schema_shapes import GRAMMARS, SCHEMAS
 from tests.hostile.requests.shapes import DEEP, NUMBERS, TEXTS, WIDE
 
@@ -20,7 +20,7 @@ from . import KIB
 SIZE = 16 * KIB
 LONG = {"letters", "digits"}
 NEEDS_MORE = {"tool_choice.namespace", "logit_bias{}"}
-"""A declared namespace; a number under a token's id."""
+"""Locations whose valid values depend on others: a declared namespace, the id of a token."""
 
 
 @pytest.fixture(scope="module")
@@ -29,19 +29,19 @@ def document() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def requests(document: dict[str, Any]) -> list[Hostile]:
+def requests(document: dict[str, Any]) -> list[HostileRequest]:
     return corpus(document)
 
 
-def reachable(document: dict[str, Any], name: str, seen: set[str]) -> Iterator[tuple[str, str]]:
+def reachable(document: dict[str, Any], name: str, observations: set[str]) -> Iterator[tuple[str, str]]:
     """The properties of a component and of those that it refers to."""
-    if name in seen:
+    if name in observations:
         return
-    seen.add(name)
+    observations.add(name)
     component = document["components"]["schemas"][name]
     yield from ((name, one) for one in component.get("properties", ()))
     for reference in references(component):
-        yield from reachable(document, reference, seen)
+        yield from reachable(document, reference, observations)
 
 
 def references(schema: Any) -> Iterator[str]:
@@ -51,12 +51,12 @@ def references(schema: Any) -> Iterator[str]:
         yield from references(inner)
 
 
-def test_every_property_of_every_route_is_tried(document: dict[str, Any], requests: list[Hostile]) -> None:
-    """Made long, deep and wide, in every route whose body can have it."""
+def test_every_property_of_every_route_is_tried(document: dict[str, Any], requests: list[HostileRequest]) -> None:
+    """With long, deep and wide values, in every route whose body may contain it."""
     tried: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for one in requests:
-        if one.about:
-            tried[one.route, *one.about].add(one.shape)
+        if one.component_property:
+            tried[one.route, *one.component_property].add(one.shape)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             if not (body := body_of(operation)):
@@ -66,38 +66,38 @@ def test_every_property_of_every_route_is_tried(document: dict[str, Any], reques
                 assert shapes >= LONG | {shape.name for shape in (*DEEP, *WIDE)}, (method, path, owner, name)
 
 
-def test_every_route_parameter_and_header_is_tried(document: dict[str, Any], requests: list[Hostile]) -> None:
-    places = defaultdict(set)
+def test_every_route_parameter_and_header_is_tried(document: dict[str, Any], requests: list[HostileRequest]) -> None:
+    locations = defaultdict(set)
     for one in requests:
-        places[one.route].add(one.place)
+        locations[one.route].add(one.location)
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
-            tried = places[f"{method.upper()} {path}"]
+            tried = locations[f"{method.upper()} {path}"]
             parameters = {f"{one['in']} {one['name']}" for one in operation.get("parameters", ())}
             assert parameters | {"header Authorization", "header many headers"} <= tried
             assert ("the body" in tried) == bool(body_of(operation))
 
 
-@pytest.mark.parametrize("body", WHOLE)
-def test_a_place_has_a_valid_rest_around_it(document: dict[str, Any], body: str) -> None:
-    """Otherwise a request would be refused before anything looks at the place."""
-    places = Places(document)
-    for place in places.of(body):
-        before, after = place.around()
-        assert json.loads(before + json.dumps(HOLE).encode() + after) == place.whole
-        if body == "CreateResponse" and place.path not in NEEDS_MORE:
-            value = "a" if place.name.endswith("{}") else places.valid(place.schema, place.name)
+@pytest.mark.parametrize("body", BODIES)
+def test_the_body_around_a_location_is_valid(document: dict[str, Any], body: str) -> None:
+    """Otherwise a request would be refused before the location is read."""
+    locations = Locations(document)
+    for location in locations.of(body):
+        before, after = location.split()
+        assert json.loads(before + json.dumps(PLACEHOLDER).encode() + after) == location.template
+        if body == "CreateResponse" and location.path not in NEEDS_MORE:
+            value = "a" if location.name.endswith("{}") else locations.valid(location.schema, location.name)
             try:
                 parse_create(json.loads(before + json.dumps(value).encode() + after))
             except ApiError as error:
-                pytest.fail(f"{place.owner} {place.path}: {error}")
+                pytest.fail(f"{location.owner} {location.path}: {error}")
 
 
 @pytest.mark.parametrize(
     "shape", [*TEXTS, *NUMBERS[1:2], *DEEP, *WIDE, *SCHEMAS, *GRAMMARS], ids=lambda shape: shape.name
 )
 def test_a_shape_is_json_of_its_size(shape: Any) -> None:
-    """Of about its size, where it is not a number that has it."""
+    """It has about this size, unless the size is a number in it."""
     text = shape.write(SIZE)
     if not shape.name.startswith("schema") or "9" * 5000 not in text.decode():
         try:
@@ -108,7 +108,7 @@ def test_a_shape_is_json_of_its_size(shape: Any) -> None:
         assert SIZE / 2 < len(text) < SIZE * 2
 
 
-def test_names_differ(requests: list[Hostile]) -> None:
-    """Figures are kept by name."""
-    doubled = [name for name, count in Counter(one.name for one in requests).items() if count > 1]
-    assert not doubled, doubled[:5]
+def test_names_differ(requests: list[HostileRequest]) -> None:
+    """Measurements are identified by name."""
+    duplicates = [name for name, count in Counter(one.name for one in requests).items() if count > 1]
+    assert not duplicates, duplicates[:5]

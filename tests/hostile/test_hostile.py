@@ -1,4 +1,4 @@
-"""The worst requests at small sizes, with bounds so wide that only a fault of kind breaks them."""
+"""The worst requests at small sizes, with limits so wide that only a change of complexity violates them."""
 
 import shutil
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.live.server import DATABASE_FILE, embedded
 
 from . import KIB, MIB
 from .measure import Rules
-from .plans import at_random, one_after_the_other, only
+from .plans import at_random, in_sequence, only
 from .run import SETTINGS, Victims, run
 
 RULES = Rules(stall=2.5, slope=25, noticeable=2.5, memory=1000 * MIB, timeout=20)
@@ -20,7 +20,7 @@ WORST = (
     "POST /v1/responses the body: many arrays (wrong key)",
     "POST /v1/responses the body: many arrays",
     "POST /v1/responses input of CreateResponse: control tokens",
-    "POST /v1/responses input of CreateResponse: many half items",
+    "POST /v1/responses input of CreateResponse: many incomplete items",
     "POST /v1/responses input[].queries of FileSearchCall: many numbers",
     "POST /v1/responses input[].arguments of FunctionCall: JSON text, deep",
     "POST /v1/responses tools[].parameters of FunctionTool: schema: pattern, open brackets",
@@ -37,12 +37,12 @@ WORST = (
 
 
 @pytest.mark.timeout(300)
-def test_the_worst_requests_hurt_nobody(tmp_path: Path, migrated_file: Path) -> None:
-    """A stream and a job beside them lose nothing, nothing is answered 500, and nobody waits for long."""
+def test_the_worst_requests_do_no_harm(tmp_path: Path, migrated_file: Path) -> None:
+    """A stream and a job beside them are complete, no answer is 500, and no client waits for long."""
     shutil.copy(migrated_file, tmp_path / DATABASE_FILE)
     server = embedded(tmp_path, **SETTINGS)
-    plan = one_after_the_other(only(WORST), at_random(seconds=SECONDS, seed=0, most=256 * KIB))
+    plan = in_sequence(only(WORST), at_random(seconds=SECONDS, seed=0, max_size=256 * KIB))
     outcome = run(server, plan, rules=RULES, victims=VICTIMS)
-    assert not outcome.faults
-    assert not [f"{one}: {one.faults}" for one in outcome.broken]
+    assert not outcome.errors
+    assert not [f"{one}: {one.violations}" for one in outcome.violations]
     assert outcome.victims

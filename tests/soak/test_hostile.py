@@ -8,7 +8,7 @@ import pytest
 from tests.hostile.measure import Rules
 from tests.hostile.plans import at_random
 from tests.hostile.report import report
-from tests.hostile.run import Victims, run, shape
+from tests.hostile.run import Victims, make_server, run
 from tests.live.server import LiveServer
 from tests.services import fresh_database
 
@@ -25,10 +25,10 @@ FRIENDS = Victims(count=8, tokens=300, slow=0.05)
 def soaked(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
     """A server of the fixture's shape, not yet started."""
     if request.param == "embedded":
-        yield shape("embedded")
+        yield make_server("embedded")
         return
     with fresh_database(request.getfixturevalue("postgres_server")) as url:
-        yield shape("team", database_url=url, redis_url=request.getfixturevalue("redis_url"))
+        yield make_server("team", database_url=url, redis_url=request.getfixturevalue("redis_url"))
 
 
 @pytest.mark.parametrize("soaked", ["embedded", "team"], indirect=True)
@@ -36,7 +36,7 @@ def test_friends_among_hostile_clients_lose_nothing(soaked: LiveServer) -> None:
     """Every stream and job of eight friendly clients each is whole, whatever is sent beside them."""
     seed = secrets.randbelow(2**32)
     outcome = run(soaked, at_random(seconds=SECONDS / 2, seed=seed), rules=RULES, victims=FRIENDS)
-    print(f"seed {seed}, {outcome.victims} friendly answers", report(outcome.measured), sep="\n")
-    assert not outcome.faults
-    assert not [f"{one}: {one.faults}" for one in outcome.broken]
+    print(f"seed {seed}, {outcome.victims} friendly answers", report(outcome.measurements), sep="\n")
+    assert not outcome.errors
+    assert not [f"{one}: {one.violations}" for one in outcome.violations]
     assert outcome.victims

@@ -1,4 +1,4 @@
-"""A client that costs little and behaves as badly as it is told to: one socket, one request, bytes made beforehand."""
+"""A fast client with a choice of behaviours, also bad ones: one socket, one request, prepared bytes."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-STEP = 1 << 20
-KEPT = 4096
+CHUNK_BYTES = 1 << 20
+START_BYTES = 4096
+"""How much of an answer is recorded."""
 RECEIVE_BYTES = 64 * 1024
-"""What the socket of a client that reads nothing takes all the same."""
+"""The receive buffer of a client that reads nothing."""
 SEND_BYTES = 5 << 20
-"""More than what the server's socket takes: an answer that is smaller is in the system's hands, not in the server's."""
+"""More than the send buffer of the server's socket: smaller answers are buffered by the system, not by the server."""
 
 
-class Manner(StrEnum):
-    """How the client behaves."""
+class Behaviour(StrEnum):
+    """The behaviour of a client."""
 
-    WHOLE = "sends all, reads all"
-    LEAVES_SENDING = "leaves in the middle of its request"
-    LEAVES_WAITING = "leaves when all is sent"
-    LEAVES_READING = "leaves after the first bytes of the answer"
+    COMPLETE = "sends all, reads all"
+    DISCONNECTS_SENDING = "disconnects while sending"
+    DISCONNECTS_WAITING = "disconnects after sending"
+    DISCONNECTS_READING = "disconnects while reading"
     READS_NOTHING = "sends all and reads nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is sent."""
+    """A request to send."""
 
     method: str
     target: str
@@ -49,15 +50,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back. A status of 0: the connection ended, or the time, before there was one."""
+    """An answer. The status is 0 if the connection was closed, or the time was over, before there was one."""
 
     status: int
     seconds: float
     size: int
     start: bytes
     is_late: bool = False
-    is_held: bool = False
-    """Whether a client that reads nothing for long can have the whole answer afterwards."""
+    """Whether the time was over before its end."""
+    is_buffered: bool = False
+    """Whether a client that didn't read for a long time can still read the whole answer."""
 
     @property
     def text(self) -> str:
@@ -65,66 +67,74 @@ class Answer:
 
 
 def send(
-    request: Request, port: int, *, manner: Manner = Manner.WHOLE, timeout: float = 120.0, patience: float = 8.0
+    request: Request,
+    port: int,
+    *,
+    behaviour: Behaviour = Behaviour.COMPLETE,
+    timeout: float = 120.0,
+    patience: float = 8.0,
 ) -> Answer:
-    """Send a request and read its answer to the end. `patience`: seconds that a client waits who reads nothing."""
+    """Send a request and read its answer to the end.
+
+    A client that reads nothing waits ``patience`` seconds before it reads the rest.
+    """
     began = time.monotonic()
     data = [memoryview(request.head(port)), memoryview(request.body)]
-    left = len(request.body) // 2 if manner is Manner.LEAVES_SENDING else 0
+    withheld = len(request.body) // 2 if behaviour is Behaviour.DISCONNECTS_SENDING else 0
     received = bytearray()
     size = 0
     with socket.socket() as connection:
-        if manner is Manner.READS_NOTHING:
+        if behaviour is Behaviour.READS_NOTHING:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
         connection.settimeout(10)
         connection.connect(("127.0.0.1", port))
         connection.setblocking(False)
         while True:
-            waiting = timeout - (time.monotonic() - began)
-            if waiting <= 0:
+            remaining = timeout - (time.monotonic() - began)
+            if remaining <= 0:
                 return _answer(received, size, began, is_late=True)
-            unsent = sum(map(len, data)) > left
-            if not unsent and manner in (Manner.LEAVES_SENDING, Manner.LEAVES_WAITING):
+            unsent = sum(map(len, data)) > withheld
+            if not unsent and behaviour in (Behaviour.DISCONNECTS_SENDING, Behaviour.DISCONNECTS_WAITING):
                 return _answer(received, size, began)
-            if not unsent and manner is Manner.READS_NOTHING:
-                # A large answer may begin late: patience counts from its first byte.
-                if not select.select([connection], [], [], waiting)[0]:
+            if not unsent and behaviour is Behaviour.READS_NOTHING:
+                # A large answer may begin late, so the client waits from its first byte on.
+                if not select.select([connection], [], [], remaining)[0]:
                     return _answer(received, size, began, is_late=True)
                 time.sleep(patience)
-                return _drained(connection, began)
-            reads = [] if manner is Manner.READS_NOTHING else [connection]
-            readable, writable, _ = select.select(reads, [connection] if unsent else [], [], waiting)
+                return _read_rest(connection, began)
+            reads = [] if behaviour is Behaviour.READS_NOTHING else [connection]
+            readable, writable, _ = select.select(reads, [connection] if unsent else [], [], remaining)
             if writable and not _write(connection, data):
                 data = []
             if readable:
-                part = _read(connection)
-                size += len(part)
-                received += part[: KEPT - len(received)]
-                if not part or manner is Manner.LEAVES_READING:
+                chunk = _read(connection)
+                size += len(chunk)
+                received += chunk[: START_BYTES - len(received)]
+                if not chunk or behaviour is Behaviour.DISCONNECTS_READING:
                     return _answer(received, size, began)
 
 
-def _drained(connection: socket.socket, began: float) -> Answer:
-    """What is still to be had of an answer."""
+def _read_rest(connection: socket.socket, began: float) -> Answer:
+    """The chunk of an answer that can still be read."""
     received, size = bytearray(), 0
     connection.settimeout(2)
     with contextlib.suppress(OSError):
-        while part := connection.recv(STEP):
-            size += len(part)
-            received += part[: KEPT - len(received)]
+        while chunk := connection.recv(CHUNK_BYTES):
+            size += len(chunk)
+            received += chunk[: START_BYTES - len(received)]
     head = bytes(received).partition(b"\r\n\r\n")[0]
     length = re.search(rb"(?i)\r\ncontent-length: (\d+)", head)
     is_whole = length is not None and size >= int(length[1]) + len(head)
-    return replace(_answer(received, size, began), is_held=is_whole and size > SEND_BYTES)
+    return replace(_answer(received, size, began), is_buffered=is_whole and size > SEND_BYTES)
 
 
 def _write(connection: socket.socket, data: list[memoryview]) -> bool:
-    """Send the next bytes; False when nobody takes them any more."""
+    """Send the next bytes. False if the connection is closed."""
     while data and not data[0]:
         data.pop(0)
     if data:
         try:
-            data[0] = data[0][connection.send(data[0][:STEP]) :]
+            data[0] = data[0][connection.send(data[0][:CHUNK_BYTES]) :]
         except BlockingIOError:
             pass
         except OSError:
@@ -134,7 +144,7 @@ def _write(connection: socket.socket, data: list[memoryview]) -> bool:
 
 def _read(connection: socket.socket) -> bytes:
     with contextlib.suppress(ConnectionError):
-        return connection.recv(STEP)
+        return connection.recv(CHUNK_BYTES)
     return b""
 
 

@@ -1,4 +1,4 @@
-"""JSON Schemas and grammars that are costly to check, to compile or to follow."""
+"""JSON Schemas and grammars that are expensive to check, to compile or to apply."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ OBJECT = '{"type":"object",'
 
 
 def keyword(name: str, start: str, unit: str, end: str, *, between: str = "") -> Shape:
-    """A schema that one keyword makes long."""
+    """A schema with a long value of one keyword."""
     return Shape(
         f"schema: {name}",
         repeated(unit, start=f'{OBJECT}"properties":{{"a":{start}', end=f"{end}}}}}", between=between),
@@ -31,19 +31,19 @@ def _doubling_references(size: int) -> bytes:
     count = min(60, max(2, size // 80))
     links = ""
     for number in range(count):
-        next_one = f'{{"$ref":"#/$defs/n{number + 1}"}}'
-        links += f'"n{number}":{{"type":"array","prefixItems":[{next_one},{next_one}]}},'
+        next_link = f'{{"$ref":"#/$defs/n{number + 1}"}}'
+        links += f'"n{number}":{{"type":"array","prefixItems":[{next_link},{next_link}]}},'
     start = f'{OBJECT}"properties":{{"a":{{"$ref":"#/$defs/n0"}}}},"$defs":{{'
     return f'{start}{links}"n{count}":{{"type":"string"}}}}}}'.encode()
 
 
-def _power_of_alternatives(size: int) -> bytes:
+def _exponential_alternatives(size: int) -> bytes:
     entry = '{"anyOf":[{"required":["a"]},{"required":["b"]}]}'
     return f'{OBJECT}"allOf":[{",".join([entry] * max(1, size // len(entry)))}]}}'.encode()
 
 
-def counted(name: str) -> Shape:
-    """A keyword whose number is the size."""
+def sized(name: str) -> Shape:
+    """A keyword whose value is the size."""
 
     def write(size: int) -> bytes:
         kind = "array" if "Items" in name else "object" if "Properties" in name else "string"
@@ -93,7 +93,7 @@ SCHEMAS = (
     keyword("minLength", '{"type":"string","minLength":', "9", "}"),
     keyword("minItems", '{"type":"array","minItems":', "9", "}"),
     *(keyword(f"pattern, {name}", '{"type":"string","pattern":"', unit, '"}') for name, unit in PATTERNS.items()),
-    *map(counted, COUNTS),
+    *map(sized, COUNTS),
     Shape("schema: deep properties", nested('{"type":"object","properties":{"a":', "{}", "}}")),
     Shape(
         "schema: deep items",
@@ -102,9 +102,9 @@ SCHEMAS = (
     Shape("schema: deep anyOf", nested('{"anyOf":[', "{}", "]}", start=f'{OBJECT}"properties":{{"a":', end="}}")),
     Shape("schema: deep allOf", nested('{"allOf":[', "{}", "]}", start=f'{OBJECT}"properties":{{"a":', end="}}")),
     Shape("schema: deep not", nested('{"not":', "{}", "}", start=f'{OBJECT}"properties":{{"a":', end="}}")),
-    Shape("schema: references in a row", _reference_chain),
+    Shape("schema: chain of references", _reference_chain),
     Shape("schema: doubling references", _doubling_references),
-    Shape("schema: alternatives to the power", _power_of_alternatives),
+    Shape("schema: exponential alternatives", _exponential_alternatives),
 )
 LARK = {
     "alternatives": ("start: ", '\\"a\\" | ', '\\"b\\"'),
@@ -127,7 +127,7 @@ GRAMMARS = (
     ),
     Shape("Lark: many rules", numbered('r#: \\"a\\"', start='"start: r0000000\\n', end='"')),
     Shape(
-        "Lark: rules in a row",
+        "Lark: chain of rules",
         lambda size: (
             '"start: r0\\n'
             + "".join(f"r{number}: r{number + 1}\\n" for number in range(size // 16))

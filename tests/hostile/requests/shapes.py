@@ -1,21 +1,21 @@
-"""What is put into one place of a body: JSON text of about a given size, cheap to make at any size."""
+"""Values for a location of a body: JSON text of about a given size, which is cheap to make."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`write` gives JSON text of about so many bytes."""
+    """``write`` returns JSON text of about so many bytes."""
 
     name: str
     write: Callable[[int], bytes]
 
 
 def repeated(unit: str, *, start: str = "", end: str = "", between: str = "") -> Callable[[int], bytes]:
-    """The same unit as often as fits, at least once."""
+    """The same unit, repeated up to the size, at least once."""
     step = (unit + between).encode()
 
     def write(size: int) -> bytes:
@@ -26,17 +26,17 @@ def repeated(unit: str, *, start: str = "", end: str = "", between: str = "") ->
 
 
 def text(name: str, unit: str) -> Shape:
-    """A string of one unit, written as it stands in JSON."""
+    """A string that repeats a unit, which is escaped JSON."""
     return Shape(name, repeated(unit, start='"', end='"'))
 
 
 def array(name: str, entry: str) -> Shape:
-    """One entry, again and again."""
+    """An array that repeats an entry."""
     return Shape(name, repeated(entry, start="[", end="]", between=","))
 
 
 def numbered(template: str, *, start: str, end: str) -> Callable[[int], bytes]:
-    """Entries that differ by a number, which stands for `#` in the template."""
+    """Entries that differ in a number, which replaces `#` in the template."""
 
     def write(size: int) -> bytes:
         count = max(1, size // (len(template) + 7))
@@ -46,7 +46,7 @@ def numbered(template: str, *, start: str, end: str) -> Callable[[int], bytes]:
 
 
 def nested(opening: str, middle: str, closing: str, *, start: str = "", end: str = "") -> Callable[[int], bytes]:
-    """One level in another."""
+    """Nested levels."""
 
     def write(size: int) -> bytes:
         depth = max(1, (size - len(start) - len(middle) - len(end)) // (len(opening) + len(closing)))
@@ -92,15 +92,9 @@ WIDE = (
     array("many objects", "{}"),
     array("many strings", '"a"'),
     array("many nulls", "null"),
-    array("many half items", '{"type":"message","role":"user"}'),
+    array("many incomplete items", '{"type":"message","role":"user"}'),
     Shape("many keys", numbered('"#":1', start="{", end="}")),
-    Shape("one key often", repeated('"a":1', start="{", end="}", between=",")),
+    Shape("repeated key", repeated('"a":1', start="{", end="}", between=",")),
     Shape("long key", repeated("a", start='{"', end='":1}')),
 )
 ANY = (LETTERS, DIGITS, *DEEP, *WIDE)
-
-
-def of_names(names: Iterable[str]) -> tuple[Shape, ...]:
-    """The shapes that have these names."""
-    wanted = set(names)
-    return tuple(shape for shape in (*TEXTS, *NUMBERS, *DEEP, *WIDE) if shape.name in wanted)

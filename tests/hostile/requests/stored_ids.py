@@ -1,4 +1,4 @@
-"""What exists on the server that hostile requests can name."""
+"""Stored objects whose ids hostile requests contain."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import httpx
 from tests.hostile import MIB, MODEL
 from tests.live.server import LiveServer
 
-from .places import QUESTION
+from .locations import QUESTION
 
 LARGE_ITEM = MIB
 
 
 @dataclass(slots=True)
-class Known:
-    """Ids on one server, of the hostile caller's project."""
+class StoredIds:
+    """Ids of one server, in the project of the hostile client."""
 
     http: httpx.Client
     response_id: str = ""
@@ -29,34 +29,35 @@ class Known:
     large_response: str = ""
     """A response with an input of 16 MB."""
     blob: str = ""
-    """A compaction's content, and one that holds 4 MB."""
+    """The content of a compaction item."""
     large_blob: str = ""
+    """The same with a history of 4 MB."""
 
     @classmethod
-    def on(cls, server: LiveServer, *, key: str) -> Known:
-        """Store what is needed."""
-        known = cls(server.http(key=key))
-        known.http.timeout = httpx.Timeout(30)
-        known.renew()
+    def on(cls, server: LiveServer, *, key: str) -> StoredIds:
+        """Create these objects."""
+        stored_ids = cls(server.http(key=key))
+        stored_ids.http.timeout = httpx.Timeout(30)
+        stored_ids.renew()
         call = {"type": "web_search_call", "action": {"type": "search", "query": "a" * LARGE_ITEM}}
-        stays = known._post("/conversations", items=[call])
-        known.large_item = known._get(f"/conversations/{stays['id']}/items")["data"][0]["id"]
+        conversation = stored_ids._post("/conversations", items=[call])
+        stored_ids.large_item = stored_ids._get(f"/conversations/{conversation['id']}/items")["data"][0]["id"]
         large = {"type": "web_search_call", "action": {"type": "search", "query": "a" * 16 * MIB}}
-        known.large_response = known._post("/responses", model=MODEL, input=[large, QUESTION], max_output_tokens=16)[
-            "id"
-        ]
-        known.blob = known._blob("hi")
-        known.large_blob = known._blob([call] * 4 + [QUESTION])
-        return known
+        stored_ids.large_response = stored_ids._post(
+            "/responses", model=MODEL, input=[large, QUESTION], max_output_tokens=16
+        )["id"]
+        stored_ids.blob = stored_ids._blob("hi")
+        stored_ids.large_blob = stored_ids._blob([call] * 4 + [QUESTION])
+        return stored_ids
 
     def renew(self) -> None:
-        """A response and a conversation for the next request alone: it may delete them, and they grow."""
+        """Create a response and a conversation for the next request, which may delete or extend them."""
         self.response_id = self._post("/responses", model=MODEL, input="hi", max_output_tokens=16)["id"]
         self.conversation_id = self._post("/conversations", items=[QUESTION])["id"]
         self.item_id = self._get(f"/conversations/{self.conversation_id}/items")["data"][0]["id"]
 
-    def placed(self, target: str) -> str:
-        """A target with ids for the names in it."""
+    def fill_in(self, target: str) -> str:
+        """Replace the names in a target by ids."""
         for name in ("response_id", "conversation_id", "item_id"):
             target = target.replace(f"{{{name}}}", getattr(self, name))
         return target.replace("{name}", MODEL)

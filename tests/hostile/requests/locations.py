@@ -1,4 +1,4 @@
-"""Every property of every body in the OpenAPI document, with a valid rest of the body around it."""
+"""Every property of every body in the OpenAPI document, with a valid body around it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from tests.hostile import MODEL
 Json = Any
 Build = Callable[[Json], Json]
 
-HOLE = "\x00hole\x00"
-"""Stands for what is put into the place."""
+PLACEHOLDER = "\x00here\x00"
+"""Stands for the value to insert."""
 QUESTION = {"role": "user", "content": "And now?"}
 CALL = {"type": "function_call", "call_id": "call_1", "name": "look_up", "arguments": "{}"}
 TOOL = {"type": "function", "name": "look_up", "parameters": {"type": "object", "properties": {}}}
-WHOLE: Mapping[str, Json] = {
+BODIES: Mapping[str, Json] = {
     "CreateResponse": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
     "CompactRequest": {"model": MODEL, "input": [QUESTION], "max_output_tokens": 16},
     "CreateConversation": {"items": [QUESTION]},
     "UpdateConversation": {"metadata": {}},
     "CreateItems": {"items": [QUESTION]},
 }
-"""Bodies that are answered with 200."""
+"""Bodies that get 200."""
 VALUES: Mapping[str, Json] = {
     "model": MODEL,
     "call_id": "call_1",
@@ -35,14 +35,14 @@ VALUES: Mapping[str, Json] = {
     "syntax": "lark",
     "arguments": "{}",
 }
-"""Where a type says too little of what is valid."""
+"""Valid values of properties whose type is too general."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One property, or the entry of an array or a map, of one body.
+class Location:
+    """A property, or the entry of an array or a map, in one body.
 
-    `owner` is the component that has it; `whole` is the body with `HOLE` in the place.
+    ``owner`` is the component of the property; ``template`` is the body with ``PLACEHOLDER`` at the location.
     """
 
     body: str
@@ -50,56 +50,56 @@ class Place:
     name: str
     path: str
     schema: Json
-    whole: Json
-    entry: Callable[[Json], Json]
-    """A small valid value of a schema."""
+    template: Json
+    valid: Callable[[Json], Json]
+    """Returns a small valid value of a schema."""
 
-    def around(self) -> tuple[bytes, bytes]:
-        """The body's text before and after what is put in."""
-        before, after = json.dumps(self.whole).split(json.dumps(HOLE))
+    def split(self) -> tuple[bytes, bytes]:
+        """The text of the body before and after the location."""
+        before, after = json.dumps(self.template).split(json.dumps(PLACEHOLDER))
         return before.encode(), after.encode()
 
     def allows(self, kind: str) -> bool:
-        """Whether the schema takes values of this JSON type."""
+        """Whether the schema allows values of this JSON type."""
         return any(variant.get("type") == kind for variant in self.variants)
 
     def entries(self, schema: Json) -> Iterator[Json]:
         """A valid entry of each kind that an array's schema allows."""
-        for variant in flat(schema.get("items", {})):
-            yield self.entry(variant)
+        for variant in alternatives(schema.get("items", {})):
+            yield self.valid(variant)
 
     @property
     def variants(self) -> list[Json]:
-        return list(flat(self.schema))
+        return list(alternatives(self.schema))
 
 
-def flat(schema: Json) -> Iterator[Json]:
-    """A schema's alternatives, references left as they are."""
+def alternatives(schema: Json) -> Iterator[Json]:
+    """The alternatives of a schema; references are not resolved."""
     branches = [*schema.get("anyOf", ()), *schema.get("oneOf", ())]
     if not branches:
         yield schema
     for branch in branches:
-        yield from flat(branch)
+        yield from alternatives(branch)
 
 
-class Places:
-    """The places of the document's bodies."""
+class Locations:
+    """The locations of all bodies in an OpenAPI document."""
 
     def __init__(self, document: Json) -> None:
         self.components: Mapping[str, Json] = document["components"]["schemas"]
 
-    def of(self, body: str) -> list[Place]:
-        """Those of one body: of each component that it may hold, once."""
-        seen: set[str] = {body}
+    def of(self, body: str) -> list[Location]:
+        """The locations of one body. Each component that it may contain is covered once."""
+        visited: set[str] = {body}
 
         def build(value: Json) -> Json:
-            return {**WHOLE[body], **value}
+            return {**BODIES[body], **value}
 
-        return list(self._properties(body, body, self.components[body], "", build, seen))
+        return list(self._properties(body, body, self.components[body], "", build, visited))
 
     def _properties(
-        self, body: str, owner: str, schema: Json, path: str, build: Build, seen: set[str]
-    ) -> Iterator[Place]:
+        self, body: str, owner: str, schema: Json, path: str, build: Build, visited: set[str]
+    ) -> Iterator[Location]:
         base = {} if owner == body else self.valid(schema)
         for name, inner in schema.get("properties", {}).items():
 
@@ -107,46 +107,48 @@ class Places:
                 others = {"tools": [TOOL]} if (owner, name) == ("CreateResponse", "tool_choice") else {}
                 return build({**base, **others, name: value})
 
-            yield from self._place(body, owner, name, inner, f"{path}.{name}".lstrip("."), within, seen)
+            yield from self._place(body, owner, name, inner, f"{path}.{name}".lstrip("."), within, visited)
 
     def _place(
-        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, seen: set[str]
-    ) -> Iterator[Place]:
-        yield Place(body=body, owner=owner, name=name, path=path, schema=schema, whole=build(HOLE), entry=self.valid)
-        for variant in flat(schema):
-            yield from self._inside(body, owner, name, variant, path, build, seen)
+        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, visited: set[str]
+    ) -> Iterator[Location]:
+        yield Location(
+            body=body, owner=owner, name=name, path=path, schema=schema, template=build(PLACEHOLDER), valid=self.valid
+        )
+        for variant in alternatives(schema):
+            yield from self._inside(body, owner, name, variant, path, build, visited)
 
     def _inside(
-        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, seen: set[str]
-    ) -> Iterator[Place]:
+        self, body: str, owner: str, name: str, schema: Json, path: str, build: Build, visited: set[str]
+    ) -> Iterator[Location]:
         if "$ref" in schema:
             component = schema["$ref"].rpartition("/")[2]
-            if component not in seen:
-                seen.add(component)
-                yield from self._properties(body, component, self.components[component], path, build, seen)
+            if component not in visited:
+                visited.add(component)
+                yield from self._properties(body, component, self.components[component], path, build, visited)
         elif schema.get("type") == "array":
-            for variant in flat(schema["items"]):
+            for variant in alternatives(schema["items"]):
                 component = variant.get("$ref", "").rpartition("/")[2]
 
                 def entry(value: Json, component: str = component) -> Json:
                     return build(with_companions(component, value) if path in ("input", "items") else [value])
 
                 if component:
-                    yield from self._inside(body, owner, name, variant, f"{path}[]", entry, seen)
+                    yield from self._inside(body, owner, name, variant, f"{path}[]", entry, visited)
                 else:
-                    yield from self._place(body, owner, f"{name}[]", variant, f"{path}[]", entry, seen)
+                    yield from self._place(body, owner, f"{name}[]", variant, f"{path}[]", entry, visited)
         elif "properties" in schema:
-            yield from self._properties(body, f"{owner}.{name}", schema, path, build, seen)
+            yield from self._properties(body, f"{owner}.{name}", schema, path, build, visited)
         elif schema.get("type") == "object":
             more = schema.get("additionalProperties")
             value = more if isinstance(more, dict) else {}
-            yield from self._place(body, owner, f"{name}{{}}", value, f"{path}{{}}", lambda v: build({"a": v}), seen)
+            yield from self._place(body, owner, f"{name}{{}}", value, f"{path}{{}}", lambda v: build({"a": v}), visited)
 
     def valid(self, schema: Json, name: str = "") -> Json:
         """A small value that the schema allows."""
         if name in VALUES:
             return VALUES[name]
-        schema = next(iter(flat(schema)))
+        schema = next(iter(alternatives(schema)))
         if "$ref" in schema:
             return self.valid(self.components[schema["$ref"].rpartition("/")[2]])
         for keyword in ("const", "enum"):
@@ -169,7 +171,7 @@ class Places:
 
 
 def with_companions(component: str, item: Json) -> list[Json]:
-    """An item among those that it needs, with a question at the end."""
+    """An item with the other items that it needs, and a question at the end."""
     match component:
         case "FunctionCall":
             return [item, {"type": "function_call_output", "call_id": "call_1", "output": "a"}, QUESTION]
