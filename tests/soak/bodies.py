@@ -1,7 +1,7 @@
-"""Bodies, queries and ids for fuzzing: what is valid, and what becomes of it by a few mutations.
+"""Bodies, queries and ids for fuzzing: valid ones, and a few mutations of them.
 
-Bodies are written as JSON text by `encoded`, which also writes what a JSON library would not. Names that end in `_here`
-stand for what exists on the server; `placed` puts that in their place.
+`encode` writes a body as JSON text, also such text as no JSON library writes. Names that end in `_here` are replaced by
+ids that exist on the server (`fill_in`).
 """
 
 import json
@@ -22,25 +22,25 @@ class Raw(str):
     __slots__ = ()
 
 
-def encoded(value: Json) -> str:
-    """JSON; lone surrogates as escapes."""
+def encode(value: Json) -> str:
+    """JSON text, with lone surrogates as escapes."""
     if isinstance(value, Raw):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ",".join(f"{json.dumps(name)}:{encoded(inner)}" for name, inner in value.items()) + "}"
+        return "{" + ",".join(f"{json.dumps(name)}:{encode(inner)}" for name, inner in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(map(encoded, value)) + "]"
+        return "[" + ",".join(map(encode, value)) + "]"
     return json.dumps(value)
 
 
-def placed(text: str, known: Mapping[str, str]) -> str:
-    """A text with the names of what exists."""
-    for name, value in known.items():
+def fill_in(text: str, stored_ids: Mapping[str, str]) -> str:
+    """Replace the names in a text by ids."""
+    for name, value in stored_ids.items():
         text = text.replace(f"{name}_here", value)
     return text
 
 
-# --- what is valid ---------------------------------------------------------------------------------------------------
+# --- valid values ----------------------------------------------------------------------------------------------------
 
 TEXT = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=40)
 SOME_TEXT = st.just("word") | TEXT.map(lambda text: f"a{text}")
@@ -49,7 +49,7 @@ METADATA = st.dictionaries(TEXT, TEXT, max_size=4)
 
 
 def message(role: str, part: str) -> st.SearchStrategy[Json]:
-    """A message of this role, in each of its spellings."""
+    """A message of this role, in each of its forms."""
     parts = st.lists(st.fixed_dictionaries({"type": st.just(part), "text": SOME_TEXT}), min_size=1, max_size=3)
     return st.fixed_dictionaries(
         {"role": st.just(role), "content": SOME_TEXT | parts},
@@ -136,7 +136,7 @@ QUESTION = {"role": "user", "content": "And now?"}
 
 
 def with_question(items: list[Json]) -> list[Json]:
-    """Items that end with a question, so that there is something to answer."""
+    """Items with a question at the end."""
     return [*items, QUESTION]
 
 
@@ -162,7 +162,7 @@ CONVERSATION = st.fixed_dictionaries({}, optional={"items": ITEMS, "metadata": M
 UPDATE = st.fixed_dictionaries({"metadata": METADATA | st.none()})
 ADDITION = st.fixed_dictionaries({"items": ITEMS})
 
-# --- what is hardly valid --------------------------------------------------------------------------------------------
+# --- mostly invalid values -------------------------------------------------------------------------------------------
 
 ODD_TEXT = st.sampled_from(
     ["", "\0", "a\0b", "\ud800", "\udfff\ud800", "\ufeff", "\u202e", "\uffff", "🙂" * 50, "x" * 5000, "[[tokens: x]]"]
@@ -200,32 +200,32 @@ NAMES = st.one_of(
 STEPS = ("replace", "drop", "add", "rename", "double")
 
 
-def places(value: Json, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The paths of everything within, the value itself first."""
+def paths(value: Json, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths of a value and of all values in it."""
     steps = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for step, inner in steps for place in places(inner, (*path, step)))]
+    return [path, *(inner_path for step, inner in steps for inner_path in paths(inner, (*path, step)))]
 
 
-def changed(value: Json, path: tuple[Any, ...], step: str, name: str, odd: Json) -> Json:
+def change(value: Json, path: tuple[Any, ...], step: str, name: str, odd: Json) -> Json:
     """A copy with one change at this path."""
     if not path:
-        return odd if step in ("replace", "drop") else added(value, step, name, odd)
+        return odd if step in ("replace", "drop") else extend(value, step, name, odd)
     head, *rest = path
     if rest or step in ("replace", "add"):
-        inner = changed(value[head], tuple(rest), step, name, odd)
+        inner = change(value[head], tuple(rest), step, name, odd)
         return {**value, head: inner} if isinstance(value, dict) else [*value[:head], inner, *value[head + 1 :]]
     if isinstance(value, list):
-        kept = {"drop": [], "double": [value[head]] * 2}.get(step, [odd])
-        return [*value[:head], *kept, *value[head + 1 :]]
+        replacement = {"drop": [], "double": [value[head]] * 2}.get(step, [odd])
+        return [*value[:head], *replacement, *value[head + 1 :]]
     others = {key: inner for key, inner in value.items() if key != head}
     if step == "double":
         pairs = [(head, odd), *value.items()]
-        return Raw("{" + ",".join(f"{json.dumps(key)}:{encoded(inner)}" for key, inner in pairs) + "}")
+        return Raw("{" + ",".join(f"{json.dumps(key)}:{encode(inner)}" for key, inner in pairs) + "}")
     return others if step == "drop" else {**others, name: value[head]}
 
 
-def added(value: Json, step: str, name: str, odd: Json) -> Json:
-    """The value with one entry more, or in an array of its own."""
+def extend(value: Json, step: str, name: str, odd: Json) -> Json:
+    """The value with one more entry, or in a new array or object."""
     if isinstance(value, dict):
         return {**value, name: odd}
     if isinstance(value, list):
@@ -238,25 +238,25 @@ def mutated(draw: st.DrawFn, valid: st.SearchStrategy[Json]) -> Json:
     """A valid body with one to three changes."""
     value = draw(valid)
     for _ in range(draw(st.integers(1, 3))):
-        path = draw(st.sampled_from(places(value)))
-        value = changed(value, path, draw(st.sampled_from(STEPS)), draw(NAMES), draw(ODD))
+        path = draw(st.sampled_from(paths(value)))
+        value = change(value, path, draw(st.sampled_from(STEPS)), draw(NAMES), draw(ODD))
     return value
 
 
 @st.composite
 def broken(draw: st.DrawFn, valid: st.SearchStrategy[Json]) -> bytes:
-    """A body's bytes, damaged or encoded otherwise."""
-    text = encoded(draw(valid))
+    """The bytes of a body, damaged or in another encoding."""
+    text = encode(draw(valid))
     data = text.encode()
     match draw(st.sampled_from(["cut", "insert", "overwrite", "encoding", "twice", "bytes"])):
         case "cut":
             return data[: draw(st.integers(0, len(data)))]
         case "insert":
-            place = draw(st.integers(0, len(data)))
-            return data[:place] + draw(st.binary(min_size=1, max_size=4)) + data[place:]
+            index = draw(st.integers(0, len(data)))
+            return data[:index] + draw(st.binary(min_size=1, max_size=4)) + data[index:]
         case "overwrite":
-            place = draw(st.integers(0, len(data) - 1))
-            return data[:place] + draw(st.binary(min_size=1, max_size=1)) + data[place + 1 :]
+            index = draw(st.integers(0, len(data) - 1))
+            return data[:index] + draw(st.binary(min_size=1, max_size=1)) + data[index + 1 :]
         case "encoding":
             return text.encode(draw(st.sampled_from(["utf-16", "utf-16-le", "utf-32", "utf-8-sig", "utf-7"])))
         case "twice":
@@ -276,7 +276,7 @@ CONTENT_TYPES = st.sampled_from(
     ]
 )
 
-# --- addresses -------------------------------------------------------------------------------------------------------
+# --- targets ---------------------------------------------------------------------------------------------------------
 
 METHODS = st.sampled_from(
     ["GET", "GET", "GET", "DELETE", "POST", "PUT", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW", "get", "Post"]

@@ -1,4 +1,4 @@
-"""Servers of our own: what is sent stays in them."""
+"""Separate servers, as these tests fill their stores."""
 
 from collections.abc import Iterator
 

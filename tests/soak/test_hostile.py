@@ -1,4 +1,4 @@
-"""Friendly clients among hostile ones: no 500, no lost lease, memory flat. `tests/hostile` has a short form."""
+"""Friendly clients beside hostile ones: no 500, no lost lease, constant memory. `tests/hostile` has a short form."""
 
 import secrets
 from collections.abc import Iterator
@@ -14,16 +14,16 @@ from tests.services import fresh_database
 
 from . import LONG, SECONDS, TIMEOUT
 
-pytestmark = [pytest.mark.skipif(not LONG, reason="takes long: make soak"), pytest.mark.timeout(TIMEOUT)]
+pytestmark = [pytest.mark.skipif(not LONG, reason="takes long: run make soak"), pytest.mark.timeout(TIMEOUT)]
 
-NEVER = float("inf")
-RULES = Rules(stall=5, slope=NEVER)
-FRIENDS = Victims(count=8, tokens=300, slow=0.05)
+UNLIMITED = float("inf")
+RULES = Rules(stall=5, slope=UNLIMITED)
+FRIENDLY_CLIENTS = Victims(count=8, tokens=300, slow=0.05)
 
 
 @pytest.fixture
-def soaked(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
-    """A server of the fixture's shape, not yet started."""
+def stopped_server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    """A server of each shape, not yet started."""
     if request.param == "embedded":
         yield make_server("embedded")
         return
@@ -31,11 +31,11 @@ def soaked(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
         yield make_server("team", database_url=url, redis_url=request.getfixturevalue("redis_url"))
 
 
-@pytest.mark.parametrize("soaked", ["embedded", "team"], indirect=True)
-def test_friends_among_hostile_clients_lose_nothing(soaked: LiveServer) -> None:
-    """Every stream and job of eight friendly clients each is whole, whatever is sent beside them."""
+@pytest.mark.parametrize("stopped_server", ["embedded", "team"], indirect=True)
+def test_friendly_clients_beside_hostile_ones_lose_nothing(stopped_server: LiveServer) -> None:
+    """Every stream and job of the friendly clients is complete, whatever is sent beside them."""
     seed = secrets.randbelow(2**32)
-    outcome = run(soaked, at_random(seconds=SECONDS / 2, seed=seed), rules=RULES, victims=FRIENDS)
+    outcome = run(stopped_server, at_random(seconds=SECONDS / 2, seed=seed), rules=RULES, victims=FRIENDLY_CLIENTS)
     print(f"seed {seed}, {outcome.victims} friendly answers", report(outcome.measurements), sep="\n")
     assert not outcome.errors
     assert not [f"{one}: {one.violations}" for one in outcome.violations]
