@@ -11,6 +11,7 @@ from inference.calls.pieces import (
     Reasoning,
     Span,
     Text,
+    merged,
 )
 from inference.calls.thinking import Thinking
 from inference.calls.tools import CustomFormat, Tool
@@ -29,4 +30,5 @@ __all__ = [
     "Text",
     "Thinking",
     "Tool",
+    "merged",
 ]

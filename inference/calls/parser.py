@@ -155,6 +155,11 @@ class Parser:
             self.emit(CallArguments(text))
 
     @property
+    def may_think(self) -> bool:
+        """Whether any text of the answer may be thinking."""
+        return self._thinking is not None
+
+    @property
     def is_thinking(self) -> bool:
         """Whether the next text is thinking, as far as is known."""
         return self._is_thinking

@@ -62,6 +62,8 @@ Piece = Text | Reasoning | CallOpened | CallArguments | CallInput | CallClosed
 
 def merged(pieces: list[Piece]) -> list[Piece]:
     """The pieces with neighbouring fragments of one kind joined."""
+    if len(pieces) < 2:
+        return pieces
     out: list[Piece] = []
     for _, group in groupby(pieces, key=_kind):
         run = list(group)

@@ -35,6 +35,7 @@ _PHASES: dict[str, Phase] = {"commentary": "commentary", "final": "final_answer"
 
 class HarmonyParser(Parser):
     inner = MARKERS
+    may_think = True
     _begun = ""
     """The part of the next header that was read."""
 

@@ -13,6 +13,7 @@ from inference.calls import (
     Piece,
     Reasoning,
     Text,
+    merged,
 )
 from inference.types import Chunk
 from responses_api.protocol.objects import StreamEvent
@@ -21,7 +22,10 @@ from responses_api.streaming.logprobs import LogprobAligner
 
 
 class AnswerWriter:
-    """Guarantees the same events however the engine splits its text, except for the ends of deltas."""
+    """Guarantees the same events however the engine splits its text, except for the ends of deltas.
+
+    Text that is fed together is one delta, however many tokens it has.
+    """
 
     def __init__(self, builder: ResponseBuilder, parser: Parser, *, logprobs: bool = False) -> None:
         self._builder = builder
@@ -34,16 +38,21 @@ class AnswerWriter:
 
     def feed(self, chunks: Sequence[Chunk]) -> list[StreamEvent]:
         """The events of the next chunks."""
-        events: list[StreamEvent] = []
-        for chunk in chunks:
-            if self._aligner is not None:
+        parser = self._parser
+        if self._aligner is not None:
+            for chunk in chunks:
                 self._aligner.add(chunk.logprobs)
-            was_thinking = self._parser.is_thinking
-            pieces = self._parser.feed(chunk.text) if chunk.text else []
-            if was_thinking or self._parser.is_thinking:
+        if not parser.may_think:
+            text = "".join([chunk.text for chunk in chunks])
+            return self._write(parser.feed(text)) if text else []
+        pieces: list[Piece] = []
+        for chunk in chunks:  # one by one, to count the tokens of thinking
+            was_thinking = parser.is_thinking
+            if chunk.text:
+                pieces += parser.feed(chunk.text)
+            if was_thinking or parser.is_thinking:
                 self.reasoning_tokens += len(chunk.tokens)
-            events += self._write(pieces)
-        return events
+        return self._write(merged(pieces))
 
     def flush(self) -> list[StreamEvent]:
         """The events of text that was held back, at the end of the answer."""

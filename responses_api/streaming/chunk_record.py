@@ -1,4 +1,4 @@
-"""An engine's chunks as text, stored with a job's events: when replayed, they give the same events. Pure."""
+"""An engine's chunks as text, stored with a job's events: when fed again, they give the same events. Pure."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ import orjson
 
 from inference.types import Chunk, TokenLogprob
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 """The version of the code between chunks and events (parsers, builder). A job is resumed only by the same version."""
 
 
-def encode_chunks(chunks: Sequence[Chunk]) -> str:
-    """The chunks as JSON, without their finish: a job can be resumed after stored chunks."""
-    return orjson.dumps([_record(chunk) for chunk in chunks]).decode() if chunks else ""
+def encode_feeds(feeds: Sequence[Sequence[Chunk]]) -> str:
+    """The chunks as JSON, by what was fed together, since chunks that are fed together give one delta.
+
+    Their finish isn't stored: a job can be resumed after stored chunks.
+    """
+    return orjson.dumps([[_record(chunk) for chunk in feed] for feed in feeds]).decode() if feeds else ""
 
 
-def decode_chunks(text: str) -> list[Chunk]:
-    """The chunks, without the id of their request, which isn't stored."""
-    return [_chunk(record) for record in orjson.loads(text)] if text else []
+def decode_feeds(text: str) -> list[list[Chunk]]:
+    """The chunks by what was fed together, without the id of their request, which isn't stored."""
+    return [[_chunk(record) for record in feed] for feed in orjson.loads(text)] if text else []
 
 
 def holds_tokens(text: str) -> bool:

@@ -61,7 +61,7 @@ def begin(row: Response, text: str) -> None:
     events = [encode_event(event) for event in [*builder.start(), *builder.text(text)]]
     assert mark_in_progress(lease, cursor.batch(events[2:3], response=row.pk, attempt=row.attempt))
     chunks = [Chunk(request_id="", started=True), Chunk(request_id="", text=text, tokens=(1, 2))]
-    batch = cursor.batch(events[3:], response=row.pk, attempt=row.attempt, chunks=chunks)
+    batch = cursor.batch(events[3:], response=row.pk, attempt=row.attempt, feeds=[chunks])
     assert append_batches([Flush(lease, [batch])]) == set()
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inference.calls import Thinking
 from inference.calls.tools import Tool
 from inference.dialects.hermes import HermesParser
 from inference.types import Chunk
@@ -73,6 +74,16 @@ def test_the_same_text_gives_the_same_answer(cuts: list[int], data: st.DataObjec
     parse(events)
     check_grammar(events)
     check_items(events)
+
+
+def test_tokens_that_are_fed_together_give_one_delta() -> None:
+    """On either side of markup, of which each piece is still counted for what it is."""
+    made = Answer(ResponseBuilder(base()), parser=HermesParser(thinking=Thinking(opened=True)))
+    made.open()
+    events: Events = [*made.feed(chunks("One two.</think>Three four.", [4, 8, 16, 22]))]
+    deltas = [event["delta"] for event in events if event["type"].endswith(".delta")]
+    assert deltas == ["One two.", "Three four."]
+    assert (made.reasoning_tokens, made.counts.output) == (3, 5)
 
 
 @given(st.integers(0, 20))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inference.types import Chunk, TokenLogprob
 from responses_api.protocol.objects import StreamEvent
 from responses_api.streaming import ResponseBuilder
-from responses_api.streaming.chunk_record import decode_chunks, encode_chunks, holds_tokens
+from responses_api.streaming.chunk_record import decode_feeds, encode_feeds, holds_tokens
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 from tests.streaming.steps import STEPS, Steps, take_all
 from tests.streaming.streams import Events
@@ -31,13 +31,13 @@ CHUNKS = st.builds(
 )
 
 
-@given(st.lists(CHUNKS, max_size=5), st.integers(0, 1000))
-def test_chunks_survive_the_log(chunks: list[Chunk], cached: int) -> None:
-    """Except for their finish, so that the stream can be resumed."""
-    chunks = [Chunk(request_id="", started=True, cached_tokens=cached), *chunks]
-    assert decode_chunks(encode_chunks(chunks)) == chunks
-    assert holds_tokens(encode_chunks(chunks)) == any(chunk.tokens for chunk in chunks)
-    assert decode_chunks(encode_chunks([])) == []
+@given(st.lists(st.lists(CHUNKS, max_size=3), max_size=3), st.integers(0, 1000))
+def test_chunks_survive_the_log(feeds: list[list[Chunk]], cached: int) -> None:
+    """With what was fed together; without their finish, so that the stream can be resumed."""
+    feeds = [[Chunk(request_id="", started=True, cached_tokens=cached)], *feeds]
+    assert decode_feeds(encode_feeds(feeds)) == feeds
+    assert holds_tokens(encode_feeds(feeds)) == any(chunk.tokens for feed in feeds for chunk in feed)
+    assert decode_feeds(encode_feeds([])) == []
 
 
 def through_json(events: list[StreamEvent]) -> list[StreamEvent]:

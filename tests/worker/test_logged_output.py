@@ -34,7 +34,7 @@ class SyncLog:
         self.cursor = LogCursor()
 
     def add(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
-        batch = self.cursor.batch(events, response=self.lease.response, attempt=self.lease.attempt, chunks=chunks)
+        batch = self.cursor.batch(events, response=self.lease.response, attempt=self.lease.attempt, feeds=[chunks])
         append_batches([Flush(self.lease, [batch])])
 
     def drain(self) -> bool:

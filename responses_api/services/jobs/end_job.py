@@ -21,7 +21,7 @@ from responses_api.protocol.objects import OutputItem, ResponseError, StreamEven
 from responses_api.selectors.history import used_ids
 from responses_api.services.prompts.blobs import seal_reasoning
 from responses_api.streaming import EncodedEvent, Outcome, ResponseBuilder, encode_event, failure_events
-from responses_api.streaming.chunk_record import decode_chunks
+from responses_api.streaming.chunk_record import decode_feeds
 from responses_api.streaming.events import renumbered
 from responses_api.streaming.replay import NotReplayable, replayed_builder
 from responses_api.streaming.token_counts import TokenCounts
@@ -65,7 +65,7 @@ def end_job(*, row: Response, lease: Lease, outcome: Outcome, error: ResponseErr
     first = cursor.next_event
     request = restore_create(row.request)
     events, response = ending_events(row, request, decoded_events(batches), outcome=outcome, error=error)
-    chunks = [chunk for batch in batches for chunk in decode_chunks(batch.chunks)]
+    chunks = [chunk for batch in batches for feed in decode_feeds(batch.chunks) for chunk in feed]
     checkpoint = Checkpoint.objects.filter(response=row).first()
     spent = TokenCounts(**orjson.loads(checkpoint.spent)) if checkpoint is not None else None
     encoded = [encode_event(event) for event in events]

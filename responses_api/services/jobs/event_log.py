@@ -16,7 +16,7 @@ from responses_api.models import Checkpoint, EventBatch, Response, Status
 from responses_api.models.store.response import ACTIVE
 from responses_api.protocol.objects import StreamEvent
 from responses_api.streaming import EncodedEvent
-from responses_api.streaming.chunk_record import encode_chunks, holds_tokens
+from responses_api.streaming.chunk_record import encode_feeds, holds_tokens
 
 from .leases import Lease
 
@@ -48,10 +48,13 @@ class LogCursor:
         *,
         response: int,
         attempt: int,
-        chunks: Sequence[Chunk] = (),
+        feeds: Sequence[Sequence[Chunk]] = (),
         is_end: bool = False,
     ) -> EventBatch:
-        """Make the next batch, which the caller writes; the cursor moves behind it."""
+        """Make the next batch, which the caller writes; the cursor moves behind it.
+
+        ``feeds`` are the chunks from which the events were made, by what was fed together.
+        """
         data = encode_batch(events)
         self.total_bytes += len(data.encode())
         batch = EventBatch(
@@ -62,7 +65,7 @@ class LogCursor:
             last=self.next_event + len(events) - 1,
             is_end=is_end,
             data=data,
-            chunks=encode_chunks(chunks),
+            chunks=encode_feeds(feeds),
             total_bytes=self.total_bytes,
         )
         self.number += 1

@@ -24,7 +24,7 @@ from responses_api.services.jobs.event_log import (
 )
 from responses_api.services.jobs.leases import Lease, release_as_lost, release_lease
 from responses_api.streaming import Answer, EncodedEvent, Event, Outcome, ResponseBuilder, encode_event
-from responses_api.streaming.chunk_record import RECORD_VERSION, decode_chunks
+from responses_api.streaming.chunk_record import RECORD_VERSION, decode_feeds
 from responses_api.streaming.token_counts import TokenCounts
 
 from .ending import AnswerEnd
@@ -143,7 +143,8 @@ class LoggedOutput:
         """
         assert answer.is_generated or not any(batch.chunks for batch in self._batches)
         for batch in self._batches:
-            events += encoded(answer.feed(decode_chunks(batch.chunks)))
+            for chunks in decode_feeds(batch.chunks):
+                events += encoded(answer.feed(chunks))
         seen = [event for batch in self._batches for event in decode_batch(batch.data)]
         if events[len(seen) :] or events[START_EVENTS:] != seen[START_EVENTS:]:
             raise CannotContinue

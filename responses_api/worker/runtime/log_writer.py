@@ -32,7 +32,7 @@ class JobLog:
         self.cursor = cursor
         self._writer = writer
         self._events: list[EncodedEvent] = []
-        self._chunks: list[Chunk] = []
+        self._feeds: list[Sequence[Chunk]] = []
         self._unwritten: list[tuple[EventBatch, list[EncodedEvent]]] = []
         self.is_lost = False
         """Another worker owns the job or has to claim it: nothing more is written."""
@@ -55,27 +55,27 @@ class JobLog:
 
     def _collect(self, events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> None:
         self._events += events
-        self._chunks += chunks
-        self._size += size_of(events, chunks)
+        self._feeds.append(chunks)
+        self._size += size_of(events, [chunks])
 
     def _give_up(self) -> None:
         self.is_lost = True
-        self._events, self._chunks = [], []
+        self._events, self._feeds = [], []
 
     def _take(self) -> None:
-        if not self._events and not self._chunks:
+        if not self._events and not self._feeds:
             return
         batch = self.cursor.batch(
-            self._events, response=self.lease.response, attempt=self.lease.attempt, chunks=self._chunks
+            self._events, response=self.lease.response, attempt=self.lease.attempt, feeds=self._feeds
         )
         self._unwritten.append((batch, self._events))
-        self._events, self._chunks = [], []
+        self._events, self._feeds = [], []
 
 
-def size_of(events: Sequence[EncodedEvent], chunks: Sequence[Chunk]) -> int:
+def size_of(events: Sequence[EncodedEvent], feeds: Sequence[Sequence[Chunk]]) -> int:
     """The approximate size in memory, in bytes."""
-    entries = sum(len(chunk.tokens) + TOP_ENTRIES * len(chunk.logprobs) for chunk in chunks)
-    return sum(len(text) for _, text in events) + ENTRY_BYTES * (entries + len(chunks))
+    entries = sum(1 + len(chunk.tokens) + TOP_ENTRIES * len(chunk.logprobs) for feed in feeds for chunk in feed)
+    return sum(len(text) for _, text in events) + ENTRY_BYTES * entries
 
 
 Written = Callable[[Lease, int, list[EncodedEvent]], None]
@@ -154,7 +154,7 @@ class LogWriter:
         for job in jobs:
             unwritten, job._unwritten = job._unwritten, []
             with self._changed:
-                job._size = size_of(job._events, job._chunks)
+                job._size = size_of(job._events, job._feeds)
             if job.lease in lost:
                 job.is_lost = True
                 self._lost(job.lease)
