@@ -117,13 +117,20 @@ class Channel(HTTPChannel):
         return self._written - self.unsent
 
     def write(self, data: bytes) -> None:
+        """Send what the socket takes at once. Twisted would have the event loop watch the socket for every part of a
+        stream, which is three calls of the system instead of one.
+        """
         self._written += len(data)
-        super().write(data)
+        transport: Any = self.transport
+        if transport.connected and not transport.disconnecting and not self.unsent:
+            sent = transport.writeSomeData(data)
+            if isinstance(sent, int):  # otherwise the connection is lost, of which Twisted finds out next
+                data = data[sent:]
+        if data:
+            super().write(data)
 
     def writeSequence(self, iovec: Any) -> None:
-        parts = list(iovec)
-        self._written += sum(map(len, parts))
-        super().writeSequence(parts)
+        self.write(b"".join(iovec))
 
     def writeHeaders(self, version: bytes, code: bytes, reason: bytes, headers: Any) -> None:
         before = self.unsent
