@@ -11,7 +11,8 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from .messages import Wire
+from .inbox import resolve
+from .messages import Message, Wire
 from .sizes import BUFFER_BYTES, size_of
 
 
@@ -19,12 +20,16 @@ from .sizes import BUFFER_BYTES, size_of
 class _Buffer:
     """Unread messages of one channel; never empty."""
 
-    messages: deque[tuple[int, Wire]] = field(default_factory=deque)
+    messages: deque[tuple[int, Wire | Message]] = field(default_factory=deque)
     size: int = 0
 
 
+def _size(message: Wire | Message) -> int:
+    return size_of(message) if isinstance(message, dict) else message.size
+
+
 class ThreadSafeChannelLayer:
-    """The part of the channel layer interface that Channels' consumers and our bus use.
+    """The part of the channel layer interface that Channels' consumers and our bus use. Our messages pass as they are.
 
     A reader that falls more than ``capacity`` messages, or ``BUFFER_BYTES``, behind loses the newest ones; readers of
     the bus number their messages, see the gap and ask again.
@@ -39,16 +44,16 @@ class ThreadSafeChannelLayer:
         self._waiters: dict[str, asyncio.Future[None]] = {}
         self._groups: dict[str, set[str]] = {}
 
-    def post(self, channel: str, message: Wire) -> None:
+    def post(self, channel: str, message: Wire | Message) -> None:
         """Deliver ``message`` to ``channel``, from any thread, without waiting."""
         with self._lock:
-            waiter = self._put(channel, message, size_of(message))
+            waiter = self._put(channel, message, _size(message))
         if waiter is not None:
             self._wake(waiter)
 
-    def group_post(self, group: str, message: Wire) -> None:
+    def group_post(self, group: str, message: Wire | Message) -> None:
         """Deliver ``message`` to every channel of ``group``, from any thread, without waiting."""
-        size = size_of(message)
+        size = _size(message)
         # All of it under the lock: a channel that closes meanwhile would get a buffer that nobody reads.
         with self._lock:
             waiters = [self._put(channel, message, size) for channel in self._groups.get(group, ())]
@@ -56,7 +61,7 @@ class ThreadSafeChannelLayer:
             if waiter is not None:
                 self._wake(waiter)
 
-    def _put(self, channel: str, message: Wire, size: int) -> "asyncio.Future[None] | None":
+    def _put(self, channel: str, message: Wire | Message, size: int) -> "asyncio.Future[None] | None":
         buffer = self._buffers.setdefault(channel, _Buffer())
         if buffer.messages and (len(buffer.messages) >= self.capacity or buffer.size + size > BUFFER_BYTES):
             return None
@@ -66,13 +71,9 @@ class ThreadSafeChannelLayer:
 
     @staticmethod
     def _wake(waiter: "asyncio.Future[None]") -> None:
-        def resolve() -> None:
-            if not waiter.done():
-                waiter.set_result(None)
-
         loop = waiter.get_loop()
         try:
-            loop.call_soon_threadsafe(resolve)
+            loop.call_soon_threadsafe(resolve, waiter)
         except RuntimeError:
             if not loop.is_closed():
                 raise
@@ -81,11 +82,11 @@ class ThreadSafeChannelLayer:
         """A fresh channel name."""
         return f"{prefix}!{uuid.uuid4().hex}"
 
-    async def send(self, channel: str, message: Wire) -> None:
+    async def send(self, channel: str, message: Wire | Message) -> None:
         """Deliver ``message`` to ``channel``."""
         self.post(channel, message)
 
-    async def receive(self, channel: str) -> Wire:
+    async def receive(self, channel: str) -> Wire | Message:
         """The next message of ``channel``; waits for one. A cancelled wait loses nothing."""
         while True:
             with self._lock:
@@ -122,6 +123,6 @@ class ThreadSafeChannelLayer:
                     del self._groups[group]
             self._buffers.pop(channel, None)
 
-    async def group_send(self, group: str, message: Wire) -> None:
+    async def group_send(self, group: str, message: Wire | Message) -> None:
         """Deliver ``message`` to every channel of ``group``."""
         self.group_post(group, message)

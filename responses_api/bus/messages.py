@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from .relayed_errors import RelayedError
+from .sizes import size_of
 
 Wire = dict[str, Any]
 EncodedEvent = tuple[str, str]
@@ -40,6 +41,11 @@ class _Sendable:
         wire: Wire = _messages.dump_python(self)  # type: ignore[arg-type]  # every subclass is one of them
         return wire
 
+    @property
+    def size(self) -> int:
+        """The characters of its texts, for buffers that are bounded in bytes; of its events' alone, if it has any."""
+        return size_of(self)
+
 
 # To the readers of a response
 
@@ -59,6 +65,10 @@ class ResponseEvents(_Sendable):
     reason: str = ""
     """Why the response failed, for the log."""
     type: Literal["response.events"] = "response.events"
+
+    @property
+    def size(self) -> int:
+        return sum(len(text) for _, text in self.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +123,29 @@ class JobEvents(_Sendable):
     last: bool = False
     """Whether the stream ends with them."""
     type: Literal["job.events"] = "job.events"
+
+    @property
+    def size(self) -> int:
+        return sum(len(text) for _, text in self.events)
+
+
+ReaderMessage = ResponseEvents | ResponseResult | ResponseRefused | ResponseWaits | ReaderBehind
+"""A message to the only reader of a foreground response."""
+
+
+# To a web process
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle(_Sendable):
+    """Messages to readers in one process, each with its group."""
+
+    messages: tuple[tuple[str, Annotated[ReaderMessage, Field(discriminator="type")]], ...]
+    type: Literal["web.bundle"] = "web.bundle"
+
+    @property
+    def size(self) -> int:
+        return sum(message.size for _, message in self.messages)
 
 
 # To a worker
@@ -201,6 +234,7 @@ Message = (
     | ResponseWaits
     | ReaderBehind
     | JobEvents
+    | Bundle
     | CancelRow
     | ResendEvents
     | CountTokens

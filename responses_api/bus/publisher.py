@@ -1,7 +1,7 @@
 """Sending from threads through a channel layer that lives on an event loop (Redis).
 
 One persistent loop on one thread: a loop per message would cost twenty times the send. Messages of a group leave in the
-order in which they were given; events that wait for the same reader leave as one message.
+order in which they were given; those that wait for the same group leave as one message where they can be joined.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ from typing import Any
 
 import structlog
 
-from .messages import JobEvents, Message, ResponseEvents
-from .sizes import size_of
+from .messages import Bundle, JobEvents, Message
+from .sizes import BUNDLE_BYTES
 
 log = structlog.get_logger(__name__)
 
@@ -40,7 +40,7 @@ class Publisher:
 
     def publish(self, group: str, message: Message) -> None:
         """Hand over a message for ``group``; any thread."""
-        size = size_of(message)
+        size = message.size
         with self._lock:
             first = not self._pending
             was_full, self._is_full = self._is_full, not first and self._size + size > PENDING_BYTES
@@ -86,7 +86,7 @@ class Publisher:
 
 
 def merged(messages: list[Message]) -> list[Message]:
-    """The same messages with consecutive events of one attempt joined."""
+    """The same messages, with bundles joined, and consecutive events of a job."""
     result: list[Message] = []
     for message in messages:
         joined = _joined(result[-1], message) if result else None
@@ -100,14 +100,9 @@ def merged(messages: list[Message]) -> list[Message]:
 def _joined(earlier: Message, later: Message) -> Message | None:
     """One message for both; ``None`` when the later one does not continue the earlier one."""
     match earlier, later:
-        case (ResponseEvents(), ResponseEvents()) if earlier.attempt == later.attempt and continues(earlier, later):
-            return replace(later, first=earlier.first, events=earlier.events + later.events)
-        case (JobEvents(), JobEvents()) if continues(earlier, later):
+        case (Bundle(), Bundle()) if earlier.size + later.size <= BUNDLE_BYTES:
+            return Bundle(messages=earlier.messages + later.messages)
+        case (JobEvents(), JobEvents()) if earlier.first + len(earlier.events) == later.first:
             return replace(later, first=earlier.first, events=earlier.events + later.events)
         case _:
             return None
-
-
-def continues(earlier: ResponseEvents | JobEvents, later: ResponseEvents | JobEvents) -> bool:
-    """Whether the later message begins where the earlier one ends."""
-    return earlier.first + len(earlier.events) == later.first

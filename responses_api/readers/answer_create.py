@@ -35,7 +35,6 @@ async def running_response(create: Create, *, caller: Caller, body: RequestBody)
     """
     web_process.refuse_when_stopping()
     public_id = new_response_id()
-    await web_process.start()
     follower = await follow(public_id)
     follower.key_id = caller.key_id
 
@@ -74,10 +73,7 @@ async def readers_gone(timeout: float) -> None:
 
 
 async def _leave(follower: Follower, admitting: "asyncio.Future[None]") -> None:
-    try:
-        await follower.close()
-    except Exception as error:  # whatever the client library raises when the broker is away
-        log.warning("reader.close_failed", response=follower.public_id, error=str(error))
+    follower.close()
     # A reader that left while its row was being written: wait for the row, so that it can be removed.
     await asyncio.wait((admitting,))
     admitted = not admitting.cancelled() and admitting.exception() is None

@@ -8,7 +8,6 @@ import orjson
 import structlog
 
 from responses_api import bus
-from responses_api.bus.listen import listen
 from responses_api.bus.messages import (
     ReaderBehind,
     ResendEvents,
@@ -56,9 +55,9 @@ class Follower:
     is_of_job = False
     key_id: int | None = None
 
-    def __init__(self, public_id: str, subscription: bus.Subscription) -> None:
+    def __init__(self, public_id: str, inbox: bus.Inbox) -> None:
         self.public_id = public_id
-        self._subscription = subscription
+        self._inbox = inbox
         self._attempt = 0
         self._next = 0
         self._asked_for = -1
@@ -72,10 +71,10 @@ class Follower:
         self.ended = False
         """Whether the last event, or a refusal, has been read: there is nothing left to cancel."""
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stop reading."""
         web_process.discard(self)
-        await self._subscription.close()
+        web_process.leave(self.public_id)
 
     def observe(self, state: JobState) -> None:
         """Compare with the job's state in the database: ends the reader when the messages of an end were lost."""
@@ -84,18 +83,18 @@ class Follower:
             if self._asked_for == self._next:
                 self._ask_again()  # the answer has not come
         elif state is JobState.EXPIRED or self._ended_before:
-            self._subscription.inject(bus.Signal.LOST)
+            self._inbox.inject(bus.Signal.LOST)
         else:
             self._ended_before = True
             self._ask_again()
 
     def lock_out(self) -> None:
         """The key of the request is no longer valid: end the response."""
-        self._subscription.inject(bus.Signal.LOCKED_OUT)
+        self._inbox.inject(bus.Signal.LOCKED_OUT)
 
     def give_up(self) -> None:
         """The process is stopping: stop reading, and end the client's stream with an error."""
-        self._subscription.inject(bus.Signal.LOST)
+        self._inbox.inject(bus.Signal.LOST)
 
     def _ask_again(self) -> None:
         self._asked_for = self._next
@@ -148,7 +147,7 @@ class Follower:
     async def _receive(self, timeout: float | None) -> _Batch | None:
         """The next batch in order; ``None`` after ``timeout`` seconds of silence."""
         while True:
-            message = await self._subscription.receive(timeout)
+            message = await self._inbox.receive(timeout)
             match message:
                 case None:
                     return None
@@ -226,5 +225,6 @@ class Follower:
 
 
 async def follow(public_id: str) -> Follower:
-    """Subscribe to a response that does not exist yet. Raises :class:`Overloaded` without a broker."""
-    return Follower(public_id, await listen(bus.response_group(public_id)))
+    """Listen to a response that does not exist yet. Raises :class:`Overloaded` without a broker."""
+    await web_process.start()
+    return Follower(public_id, web_process.listen(public_id))

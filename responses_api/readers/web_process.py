@@ -54,7 +54,7 @@ class WebProcess:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._starting = asyncio.Lock()
         self._periodic: list[Periodic] = []
-        self._subscription: bus.Subscription | None = None
+        self._exchange: bus.Exchange | None = None
         self.is_stopping = False
         """Whether requests are refused because the process is about to end."""
 
@@ -72,9 +72,8 @@ class WebProcess:
         async with self._starting:
             if self._periodic:
                 return
-            # The Redis layer polls ten times a second while it has no subscription: have one all the time.
-            if self._subscription is None:
-                self._subscription = await listen(bus.process_group(self.id))
+            if self._exchange is None:
+                self._exchange = bus.Exchange(await listen(bus.process_group(self.id)))
             await in_database_thread(announce_process, self._announcement())
             self._begin(loop)
 
@@ -91,7 +90,18 @@ class WebProcess:
     def _stop(self) -> None:
         for periodic in self._periodic:
             periodic.stop()
-        self._periodic, self._subscription = [], None
+        self._periodic, self._exchange = [], None
+
+    def listen(self, public_id: str) -> bus.Inbox:
+        """The messages to the only reader of a foreground response, from now on, until :meth:`leave`."""
+        if self._exchange is None:
+            raise RuntimeError("The process has not started.")
+        return self._exchange.listen(bus.response_group(public_id))
+
+    def leave(self, public_id: str) -> None:
+        """Undo :meth:`listen`."""
+        if self._exchange is not None:
+            self._exchange.leave(bus.response_group(public_id))
 
     def add(self, reader: Waiting) -> None:
         """Watch the job that ``reader`` waits for."""

@@ -3,15 +3,16 @@
 import asyncio
 import threading
 from typing import Any
+from unittest.mock import patch
 
 from channels.layers import get_channel_layer
 
 from responses_api import bus
 from responses_api.bus import Subscription, publish, subscribe
 from responses_api.bus.memory import ThreadSafeChannelLayer
-from responses_api.bus.messages import CancelRow, JobEvents, Message, ReaderBehind, ResendEvents, ResponseEvents
+from responses_api.bus.messages import Bundle, CancelRow, JobEvents, Message, ReaderBehind, ResendEvents, ResponseEvents
 from responses_api.bus.publisher import merged
-from responses_api.bus.sizes import BUFFER_BYTES
+from responses_api.bus.sizes import BUFFER_BYTES, BUNDLE_BYTES
 
 
 async def test_messages_of_many_threads_arrive_in_each_thread_s_order() -> None:
@@ -52,12 +53,12 @@ async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits()
     layer = ThreadSafeChannelLayer(capacity=3)
     for number in range(5):
         layer.post("slow", {"type": "n", "number": number})
-    received = [(await layer.receive("slow"))["number"] for _ in range(3)]
-    assert received == [0, 1, 2]
+    received = [await layer.receive("slow") for _ in range(3)]
+    assert received == [{"type": "n", "number": number} for number in range(3)]
     waiting = asyncio.ensure_future(layer.receive("slow"))
     await asyncio.sleep(0)
     layer.post("slow", {"type": "n", "number": 9})
-    assert (await waiting)["number"] == 9
+    assert await waiting == {"type": "n", "number": 9}
 
 
 async def test_waiting_messages_are_bounded_in_bytes() -> None:
@@ -115,21 +116,49 @@ async def test_a_cancelled_subscription_leaves_nothing(settings: Any, redis_url:
         for result in await asyncio.gather(subscribing, return_exceptions=True):
             if isinstance(result, Subscription):
                 await result.close()
-    await asyncio.gather(*bus._closing)
+    await asyncio.gather(*bus.subscription._closing)
     inner = layer._get_layer()
     assert not inner.channels
     assert not inner.groups
     await layer.flush()
 
 
-def test_waiting_event_batches_of_one_attempt_are_joined() -> None:
-    """Consecutive batches become one message; gaps, other attempts and other messages stay apart."""
+def test_waiting_messages_are_joined() -> None:
+    """Consecutive events of a job, and bundles up to a size; gaps and other messages stay apart."""
 
-    def events(first: int, *kinds: str, attempt: int = 1, last: bool = False) -> Message:
-        made = tuple((kind, "{}") for kind in kinds)
-        return ResponseEvents(attempt=attempt, worker="worker_1", first=first, events=made, last=last)
+    def events(first: int, *kinds: str, last: bool = False) -> Message:
+        return JobEvents(first=first, events=tuple((kind, "{}") for kind in kinds), last=last)
 
     joined = merged([events(0, "a"), events(1, "b", "c"), events(3, "d", last=True)])
     assert joined == [events(0, "a", "b", "c", "d", last=True)]
-    apart = [events(0, "a"), events(2, "c"), events(3, "d", attempt=2), ReaderBehind(attempt=2)]
+    apart = [events(0, "a"), events(2, "c"), ReaderBehind(attempt=2)]
     assert merged(apart) == apart
+    behind = ReaderBehind(attempt=1)
+    one, two, large = (("one", behind), ("two", behind), ("x" * BUNDLE_BYTES, behind))
+    assert merged([Bundle(messages=(one,)), Bundle(messages=(two,))]) == [Bundle(messages=(one, two))]
+    assert len(merged([Bundle(messages=(one,)), Bundle(messages=(large,))])) == 2
+
+
+async def test_what_is_published_together_travels_together() -> None:
+    """Each listener gets its messages in their order, and one that has left none; a bundle is bounded in bytes."""
+    exchange = bus.Exchange(await subscribe(bus.process_group("web_1")))
+    one, two = exchange.listen("one"), exchange.listen("two")
+    exchange.listen("gone")
+    exchange.leave("gone")
+    large = [
+        ResponseEvents(attempt=1, worker="w", first=number, events=(("delta", "x" * (BUNDLE_BYTES // 2)),))
+        for number in range(3)
+    ]
+    with patch.object(bus, "publish", wraps=bus.publish) as published:
+        with bus.together():
+            for message in large:
+                bus.publish_to("web_1", "one", message)
+            for group in ("two", "gone"):
+                bus.publish_to("web_1", group, ReaderBehind(attempt=1))
+            assert not published.called
+        bus.publish_to("web_1", "two", ReaderBehind(attempt=2))
+    assert published.call_count == 4
+    assert [await one.receive(5) for _ in large] == large
+    assert [await two.receive(5) for _ in range(2)] == [ReaderBehind(attempt=1), ReaderBehind(attempt=2)]
+    assert (await one.receive(0.01), await two.receive(0)) == (None, None)
+    await exchange.close()

@@ -31,7 +31,7 @@ def test_a_message_survives_the_wire(message: Message) -> None:
     assert from_wire(wire) == message
     assert from_wire(orjson.loads(orjson.dumps(wire))) == message
     assert wire["type"] == message.type
-    assert size_of(wire) == size_of(message)
+    assert message.size <= size_of(wire)
 
 
 @given(messages, st.data())
@@ -62,7 +62,7 @@ async def test_a_listener_skips_an_invalid_message() -> None:
     """It is logged, and the next message comes."""
     layer: Any = get_channel_layer()
     subscription = await subscribe("mixed")
-    with patch.object(bus, "log") as log:
+    with patch.object(bus.subscription, "log") as log:
         await layer.group_send("mixed", {"type": "process.cancel", "response": 7})
         await layer.group_send("mixed", CancelRow(row=7).to_wire())
         assert await subscription.receive(5) == CancelRow(row=7)

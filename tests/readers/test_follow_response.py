@@ -12,17 +12,15 @@ from asgiref.sync import sync_to_async
 from responses_api import bus
 from responses_api.api.request_scope import BODY, CALLER
 from responses_api.bus.memory import ThreadSafeChannelLayer
-from responses_api.bus.messages import Message, ResponseEvents, ResponseRefused, ResponseResult
+from responses_api.bus.messages import ReaderMessage, ResponseEvents, ResponseRefused, ResponseResult
 from responses_api.bus.relayed_errors import RelayedError
 from responses_api.consumers import sse
 from responses_api.errors import ApiError, EntryTooLarge, InvalidRequest, Overloaded, ServerError
-from responses_api.models import Response
 from responses_api.readers import follow_response
-from responses_api.readers.answer_create import running_response
 from responses_api.readers.follow_response import Follower, follow
 from responses_api.readers.request_body import RequestBody
+from responses_api.readers.web_process import web_process
 from responses_api.selectors.jobs import JobState
-from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
 from tests.turns import ApiUser
 
@@ -43,25 +41,7 @@ async def test_a_reader_whose_last_message_is_lost_gets_the_stored_response(*, s
     else:
         with pytest.raises(ServerError):
             await follower.result()
-    await follower.close()
-
-
-async def test_a_reader_that_leaves_while_the_broker_is_unavailable_still_stops_its_job() -> None:
-    """The row is deleted, although the subscription could not be ended."""
-    user = await sync_to_async(ApiUser.make)()
-    payload: dict[str, Any] = {"input": "hello"}
-
-    async def unavailable(subscription: bus.Subscription) -> None:
-        subscription._task.cancel()
-        raise ConnectionError("unavailable")
-
-    with patch.object(bus.Subscription, "close", unavailable):
-        async with running_response(create_response, caller=user.caller, body=RequestBody(payload)):
-            assert await Response.objects.acount() == 1
-        deadline = asyncio.get_running_loop().time() + 5
-        while await Response.objects.aexists():
-            assert asyncio.get_running_loop().time() < deadline, "the job stays"
-            await asyncio.sleep(0.02)
+    follower.close()
 
 
 async def test_an_unavailable_broker_is_503() -> None:
@@ -97,7 +77,7 @@ async def test_a_stream_that_fails_ends_with_a_terminal_event() -> None:
     async def opened(follower: Follower) -> None:
         events = (("response.created", created), ("response.in_progress", "{}"))
         message = ResponseEvents(attempt=1, worker="worker_1", first=0, events=events)
-        bus.publish(bus.response_group(follower.public_id), message)
+        bus.publish_to(web_process.id, bus.response_group(follower.public_id), message)
         await begin(follower)
 
     with (
@@ -133,13 +113,15 @@ async def test_a_stream_that_fails_ends_with_a_terminal_event() -> None:
         ),
     ],
 )
-async def test_a_server_error_is_logged_once_with_its_request(message: Message, logged: tuple[str, str] | None) -> None:
+async def test_a_server_error_is_logged_once_with_its_request(
+    message: ReaderMessage, logged: tuple[str, str] | None
+) -> None:
     """With the response's id and a reason, without content. Errors of the caller are not logged."""
     with patch.object(follow_response, "log") as log:
         follower = await follow("resp_1")
-        bus.publish(bus.response_group("resp_1"), message)
+        bus.publish_to(web_process.id, bus.response_group("resp_1"), message)
         with pytest.raises(ApiError):
             await follower.result()
-        await follower.close()
+        follower.close()
     found = [(call.kwargs["end"], call.kwargs["reason"]) for call in log.error.call_args_list]
     assert found == ([logged] if logged else [])

@@ -7,6 +7,7 @@ from unittest.mock import patch
 import pytest
 
 from responses_api import bus
+from responses_api.bus.messages import Bundle, Message
 from responses_api.selectors.models import forget_live_workers
 from responses_api.worker.hosting import ModelHost
 from responses_api.worker.runtime.pump import ChunkQueue
@@ -17,9 +18,13 @@ from .rows import Sent
 
 @pytest.fixture
 def sent() -> Iterator[Sent]:
-    """All messages that are published."""
+    """All messages that are published, taken out of their bundles."""
     messages: Sent = []
-    with patch.object(bus, "publish", lambda group, message: messages.append((group, message))):
+
+    def record(group: str, message: Message) -> None:
+        messages.extend(message.messages if isinstance(message, Bundle) else [(group, message)])
+
+    with patch.object(bus, "publish", record):
         yield messages
 
 

@@ -179,7 +179,7 @@ LEASE = Lease(response=1, public_id="resp_1", worker="worker_1", attempt=1)
 
 def test_a_reader_that_is_too_far_behind_gets_a_message(sent: Sent) -> None:
     """The events that it requests are dropped; the latest are kept."""
-    published = PublishedEvents(LEASE, whole=False)
+    published = PublishedEvents(LEASE, reader="web_1", whole=False)
     events = [("response.output_text.delta", f'{{"n": {number}}}' + "x" * 100_000) for number in range(100)]
     for event in events:
         published.add([event])
@@ -205,7 +205,7 @@ def test_the_events_of_ended_responses_are_bounded_in_bytes() -> None:
     ended = EndedStreams(seconds=60)
     with patch.object(bus, "publish"):
         for number in range(40):
-            published = PublishedEvents(LEASE, whole=True)
+            published = PublishedEvents(LEASE, reader="web_1", whole=True)
             published.end([("response.completed", "x" * (1 << 20))])
             ended.add(f"resp_{number}", published)
     assert ended.memory <= 16 << 20

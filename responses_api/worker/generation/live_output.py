@@ -50,7 +50,7 @@ class LiveOutput:
         self._is_streamed = row.stream
         self._answer: Answer | None = None
         self._prepared: Prepared | None = None
-        self.published = PublishedEvents(lease, whole=not row.stream)
+        self.published = PublishedEvents(lease, reader=row.reader, whole=not row.stream)
 
     def start(self, digest: str) -> Continuation | None:
         """A foreground response is never resumed."""

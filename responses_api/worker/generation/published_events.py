@@ -6,7 +6,14 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 
 from responses_api import bus
-from responses_api.bus.messages import ReaderBehind, ResponseEvents, ResponseRefused, ResponseResult, ResponseWaits
+from responses_api.bus.messages import (
+    ReaderBehind,
+    ReaderMessage,
+    ResponseEvents,
+    ResponseRefused,
+    ResponseResult,
+    ResponseWaits,
+)
 from responses_api.bus.relayed_errors import RelayedError
 from responses_api.errors import ApiError
 from responses_api.services.jobs.leases import Lease
@@ -21,11 +28,13 @@ class PublishedEvents:
     """Publishes events, and the latest of them again on request. A reader that is further behind gets
     :class:`ReaderBehind`.
 
-    With ``whole`` the reader waits only for the end. This object refers only to events, so that it may outlive the run.
+    ``reader`` is the process of the reader. With ``whole`` it waits only for the end. This object refers only to
+    events, so that it may outlive the run.
     """
 
-    def __init__(self, lease: Lease, *, whole: bool) -> None:
+    def __init__(self, lease: Lease, *, reader: str, whole: bool) -> None:
         self._lease = lease
+        self._reader = reader
         self._whole = whole
         # A reader may ask for missed events while new ones are published.
         self._lock = threading.Lock()
@@ -111,8 +120,8 @@ class PublishedEvents:
             )
             first += len(page)
 
-    def _publish(self, message: bus.Message) -> None:
-        bus.publish(bus.response_group(self._lease.public_id), message)
+    def _publish(self, message: ReaderMessage) -> None:
+        bus.publish_to(self._reader, bus.response_group(self._lease.public_id), message)
 
 
 def paged(events: Sequence[EncodedEvent]) -> Iterator[tuple[EncodedEvent, ...]]:

@@ -2,10 +2,12 @@
 
 import queue
 import threading
+import time
 
 import structlog
 
 from inference.types import Chunk, Finish
+from responses_api import bus
 from responses_api.counting import ACCEPTED_TOKENS, DRAFTED_TOKENS, count
 from responses_api.interruptions import StopReason
 from responses_api.worker.generation.run import Run
@@ -17,6 +19,9 @@ from .scheduler import Scheduler
 log = structlog.get_logger(__name__)
 
 CHUNK_LISTS = 1000
+REST = 3.0
+"""How long the pump rests after it has worked, in proportion."""
+MOST_REST_SECONDS = 0.008
 
 
 class ChunkQueue:
@@ -52,8 +57,17 @@ class ChunkQueue:
         return chunks + more if more is not None else chunks
 
 
+_End = tuple[Run, Finish, str, bool]
+"""A run whose sequence has ended: how, with which error, and whether it was preempted."""
+
+
 class Pump:
-    """One thread that feeds runs. All waiting chunks of a run are fed together."""
+    """One thread that feeds runs. All waiting chunks of a run are fed together, and give one delta.
+
+    After it has worked, it rests in proportion, up to ``MOST_REST_SECONDS``: on a busy server fewer events carry more
+    tokens each, and engines get the interpreter and the cores meanwhile. A token that comes later than that after the
+    last one is passed on at once.
+    """
 
     def __init__(self, *, chunks: ChunkQueue, table: RunTable, scheduler: Scheduler, finisher: Finisher) -> None:
         self._chunks = chunks
@@ -73,29 +87,40 @@ class Pump:
 
     def _run(self) -> None:
         while (chunks := self._chunks.take()) is not None:
-            grouped: dict[str, list[Chunk]] = {}
-            for chunk in chunks:
-                if chunk.drafted_tokens:  # also of compactions, and of runs that nobody waits for any more
-                    count(DRAFTED_TOKENS, chunk.drafted_tokens)
-                    count(ACCEPTED_TOKENS, chunk.accepted_tokens)
-                grouped.setdefault(chunk.request_id, []).append(chunk)
-            for sequence_id, batch in grouped.items():
-                run = self._table.of_sequence(sequence_id)
-                if run is not None:
-                    self._feed(run, sequence_id, batch)
+            began = time.perf_counter()
+            with bus.together():
+                ended = self._pass_on(chunks)
+            # Only now, since the end must not be published before the events in front of it.
+            for run, finish, error, is_preempted in ended:
+                self._finisher.finish(run, finish, error=error, is_preempted=is_preempted)
+            time.sleep(min(REST * (time.perf_counter() - began), MOST_REST_SECONDS))
 
-    def _feed(self, run: Run, sequence_id: str, batch: list[Chunk]) -> None:
+    def _pass_on(self, chunks: list[Chunk]) -> list[_End]:
+        """Feed the runs; those whose sequences have ended."""
+        ended: list[_End] = []
+        grouped: dict[str, list[Chunk]] = {}
+        for chunk in chunks:
+            if chunk.drafted_tokens:  # also of compactions, and of runs that nobody waits for any more
+                count(DRAFTED_TOKENS, chunk.drafted_tokens)
+                count(ACCEPTED_TOKENS, chunk.accepted_tokens)
+            grouped.setdefault(chunk.request_id, []).append(chunk)
+        for sequence_id, batch in grouped.items():
+            run = self._table.of_sequence(sequence_id)
+            if run is None:
+                continue
+            finish = self._feed(run, sequence_id, batch)
+            if finish is not None:
+                ended.append((run, finish, batch[-1].error, self._table.close_sequence(sequence_id)))
+            elif run.is_to_stop():
+                self._scheduler.cancel(run)
+        return ended
+
+    def _feed(self, run: Run, sequence_id: str, batch: list[Chunk]) -> Finish | None:
         if any(chunk.started for chunk in batch):
             self._table.note_started(sequence_id)
-        finish: Finish | None
         try:
-            finish = run.feed(batch)
+            return run.feed(batch)
         except Exception:  # one response must not stop the others
             log.exception("worker.feed_failed", response=run.lease.public_id)
             run.stop(StopReason.ERROR)
-            finish = "error" if batch[-1].finish is not None else None
-        if finish is not None:
-            is_preempted = self._table.close_sequence(sequence_id)
-            self._finisher.finish(run, finish, error=batch[-1].error, is_preempted=is_preempted)
-        elif run.is_to_stop():
-            self._scheduler.cancel(run)
+            return "error" if batch[-1].finish is not None else None
