@@ -10,13 +10,13 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.live.server import LiveServer, embedded, free_ports
+from tests.live.server import LiveServer, embedded, free_ports, running, team
 from tests.services import find_postgres, fresh_database, listens
 
 AMQP_URL = os.environ.get("TEST_AMQP_URL", "amqp://guest:guest@127.0.0.1:5672//")
@@ -84,19 +84,11 @@ def run(*command: object, check: bool = True) -> str:
 @contextmanager
 def started(deployment: Deployment) -> Iterator[Deployment]:
     """Start all its processes; at the end they must stop with status 0."""
-    servers = [*deployment.extra_workers, deployment.server]  # the last is ready only if there is a worker
-    try:
-        for server in servers:
-            server.start()
+    with ExitStack() as stack:
+        for server in (*deployment.extra_workers, deployment.server):  # the last is ready only if there is a worker
+            stack.enter_context(running(server))
         wait_for_workers(deployment)
         yield deployment
-    except BaseException:
-        for server in servers:
-            if server.process is not None:
-                server.kill()
-        raise
-    statuses = [server.stop() for server in reversed(servers)]
-    assert not any(statuses), f"the servers ended with statuses {statuses}"
 
 
 @contextmanager
@@ -113,8 +105,10 @@ def redis_deployment(
 ) -> Iterator[Deployment]:
     """A team on PostgreSQL and Redis, with one more worker for each of the settings ``extra_workers``."""
     with database() as url, own_redis() as redis:
-        server = team(directory, redis.url, url, web=web, workers=workers, **settings)
-        teams = [team(directory, redis.url, url, web=0, workers=1, **server.settings | own) for own in extra_workers]
+        server = stopped_team(directory, redis.url, url, web=web, workers=workers, **settings)
+        teams = [
+            stopped_team(directory, redis.url, url, web=0, workers=1, **server.settings | own) for own in extra_workers
+        ]
         with started(
             Deployment(name="PostgreSQL + Redis", server=server, database_url=url, extra_workers=teams)
         ) as deployment:
@@ -139,18 +133,17 @@ DEPLOYMENTS: dict[str, Callable[..., AbstractContextManager[Deployment]]] = {
 }
 
 
-def team(directory: Path, redis_url: str, database_url: str, *, web: int, workers: int, **settings: str) -> LiveServer:
+def stopped_team(
+    directory: Path, redis_url: str, database_url: str, *, web: int, workers: int, **settings: str
+) -> LiveServer:
     """The processes of a team, not started yet."""
-    services = {
-        "DATABASE_URL": database_url,
-        "REDIS_URL": redis_url,
-        "RESPONSES_SECRET_KEY": secrets.token_urlsafe(48),
-    }
-    return LiveServer(
-        command=["manage.py", "team", "--web", str(web), "--workers", str(workers)],
-        data_dir=fresh_directory(directory),
+    return team(
+        fresh_directory(directory),
+        database_url=database_url,
+        redis_url=redis_url,
         web=web,
-        settings=SETTINGS | services | settings,
+        workers=workers,
+        **SETTINGS | settings,
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 
 from .cases import Case
-from .deployments import Deployment, Missing, OwnPostgres, OwnRedis, own_postgres, own_redis, started, team
+from .deployments import Deployment, Missing, OwnPostgres, OwnRedis, own_postgres, own_redis, started, stopped_team
 from .kill import LIMIT_SECONDS, check_rows, is_set_within
 from .readers import Clients, follow_all, report
 from .scripted_jobs import MODEL, ObservedJob, ScriptedJob, make_job, token_text
@@ -148,7 +148,7 @@ def run_outage(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
     for name in ("Redis", "PostgreSQL"):
         try:
             with own_postgres() as postgres, own_redis() as redis:
-                server = team(directory, redis.url, postgres.url, web=2, workers=2, RESPONSES_BATCH_SIZE="8")
+                server = stopped_team(directory, redis.url, postgres.url, web=2, workers=2, RESPONSES_BATCH_SIZE="8")
                 with started(Deployment(name=name, server=server, database_url=postgres.url)) as deployment:
                     service = redis if name == "Redis" else postgres
                     yield outage_case(deployment, service, name, **size)  # type: ignore[arg-type]

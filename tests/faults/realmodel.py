@@ -13,7 +13,17 @@ from tests.live.server import embedded
 from tests.streaming.streams import Events
 
 from .cases import Case
-from .deployments import SETTINGS, Deployment, Missing, database, fresh_directory, kill, own_redis, started, team
+from .deployments import (
+    SETTINGS,
+    Deployment,
+    Missing,
+    database,
+    fresh_directory,
+    kill,
+    own_redis,
+    started,
+    stopped_team,
+)
 from .poison import wait_until
 from .scripted_jobs import stream_errors
 
@@ -143,7 +153,7 @@ def run_realmodel(directory: Path, *, jobs: int, seed: int) -> Iterator[Case]:
             for temperature in (0.0, 1.0):
                 yield realmodel_case(deployment, questions=4, kills=2, temperature=temperature, seed=seed)
         with database() as url, own_redis() as redis:
-            server = team(directory, redis.url, url, web=1, workers=1, RESPONSES_ENGINE="mlx")
+            server = stopped_team(directory, redis.url, url, web=1, workers=1, RESPONSES_ENGINE="mlx")
             (server.data_dir / "models").symlink_to(models)
             with started(Deployment(name="PostgreSQL + Redis", server=server, database_url=url)) as deployment:
                 yield realmodel_case(deployment, questions=4, kills=2, temperature=1.0, seed=seed)

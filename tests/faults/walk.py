@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 
-from tests.live.server import LiveServer, embedded, free_ports
+from tests.live.server import LiveServer, embedded, free_ports, running
 
 from .cases import Case
 from .deployments import Missing, fresh_directory, wait_for_port
@@ -98,16 +98,6 @@ def stored_response(server: LiveServer, http: httpx.Client) -> str:
 
 def origin(server: LiveServer) -> str:
     return f"http://127.0.0.1:{server.port}"
-
-
-@contextmanager
-def running(server: LiveServer) -> Iterator[LiveServer]:
-    """Run a server."""
-    server.start()
-    try:
-        yield server
-    finally:
-        server.kill()
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def make_server(shape: str, *, database_url: str = "", redis_url: str = "") -> L
     """A server of this shape, with a new data directory."""
     data_dir = Path(tempfile.mkdtemp(prefix=f"hostile-{shape}-"))
     if shape == "team":
-        return team(data_dir, database_url=database_url, redis_url=redis_url, **SETTINGS)
+        return team(data_dir, database_url=database_url, redis_url=redis_url, web=2, workers=2, **SETTINGS)
     return embedded(data_dir, **SETTINGS)
 
 

@@ -12,9 +12,11 @@ import pytest
 from inference import ModelEntry
 from tests.services import fresh_database
 
-from .server import DATABASE_FILE, LiveServer, embedded, team
+from .server import DATABASE_FILE, LiveServer, embedded, running, team
 
 SHAPES = ["embedded", "team"]
+FEW_CONNECTIONS = {"RESPONSES_DATABASE_CONNECTIONS": "6"}
+"""Several teams share one PostgreSQL in the tests."""
 
 Shape = Literal["embedded", "team"]
 Launch = Callable[..., AbstractContextManager[LiveServer]]
@@ -32,16 +34,18 @@ def launch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             shutil.copy(request.getfixturevalue("migrated_file"), data_dir)
             server = embedded(data_dir, **settings)
             server.measured = measured
-            with started(server):
+            with running(server):
                 yield server
             return
         redis_url = request.getfixturevalue("redis_url")
         template, key = request.getfixturevalue("migrated_database")
         with fresh_database(request.getfixturevalue("postgres_server"), template=template) as url:
-            server = team(data_dir, database_url=url, redis_url=redis_url, **settings)
+            server = team(
+                data_dir, database_url=url, redis_url=redis_url, web=2, workers=2, **FEW_CONNECTIONS | settings
+            )
             server.key = key
             server.measured = measured
-            with started(server):
+            with running(server):
                 yield server
 
     return start
@@ -59,7 +63,9 @@ def migrated_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def migrated_database(postgres_server: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """The name of such a PostgreSQL database, and the key in it."""
     with fresh_database(postgres_server) as url:
-        server = team(tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1")
+        server = team(
+            tmp_path_factory.mktemp("migrated"), database_url=url, redis_url="redis://127.0.0.1", web=2, workers=2
+        )
         key = server.make_key("default")  # which makes the tables, too
         yield urlsplit(url).path.removeprefix("/"), key
 
@@ -69,16 +75,5 @@ def real_server(default_model: ModelEntry, tmp_path_factory: pytest.TempPathFact
     """`make serve` with the default model, already downloaded."""
     data_dir = tmp_path_factory.mktemp("real")
     (data_dir / "models").symlink_to(default_model.path.parent)
-    with started(embedded(data_dir, RESPONSES_ENGINE="mlx")) as server:
+    with running(embedded(data_dir, RESPONSES_ENGINE="mlx")) as server:
         yield server
-
-
-@contextmanager
-def started(server: LiveServer) -> Iterator[LiveServer]:
-    """Start a server; at the end it must stop with status 0."""
-    server.start()
-    try:
-        yield server
-    finally:
-        status = server.stop()
-    assert status == 0, server.log.read_text()[-4000:]

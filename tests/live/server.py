@@ -11,6 +11,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -209,17 +211,29 @@ def embedded(data_dir: Path, **settings: str) -> LiveServer:
     return LiveServer(command=["manage.py", "serve"], data_dir=data_dir, settings=settings)
 
 
-def team(data_dir: Path, *, database_url: str, redis_url: str, **settings: str) -> LiveServer:
-    """The team shape with two web and two worker processes."""
+def team(data_dir: Path, *, database_url: str, redis_url: str, web: int, workers: int, **settings: str) -> LiveServer:
+    """The team shape. Each team has its own database of Redis, unless ``settings`` name one."""
     return LiveServer(
-        command=["manage.py", "team", "--web", "2", "--workers", "2"],
+        command=["manage.py", "team", "--web", str(web), "--workers", str(workers)],
         data_dir=data_dir,
-        web=2,
+        web=web,
         settings={
             "DATABASE_URL": database_url,
             "REDIS_URL": urlsplit(redis_url)._replace(path=f"/{next(_redis_databases)}").geturl(),
             "RESPONSES_SECRET_KEY": secrets.token_urlsafe(48),
-            "RESPONSES_DATABASE_CONNECTIONS": "6",  # several teams share one PostgreSQL here
             **settings,
         },
     )
+
+
+@contextmanager
+def running(server: LiveServer) -> Iterator[LiveServer]:
+    """Start a server; at the end it must stop with status 0. An exception kills it."""
+    server.start()
+    try:
+        yield server
+    except BaseException:
+        server.kill()
+        raise
+    status = server.stop()
+    assert status == 0, server.log.read_text()[-4000:]

@@ -18,9 +18,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.live.server import embedded, team
+from tests.live.server import embedded, running, team
 
-from .load.servers import REDIS_URL, database, redis_listens, started
+from .load.servers import REDIS_URL, database, redis_listens
 from .options import Options
 from .report import Figure, Report
 
@@ -160,14 +160,14 @@ def run(options: Options, report: Report) -> None:
     """Measure both shapes."""
     (options.work / "latency").mkdir()
     (options.work / "latency-team").mkdir()
-    with started(embedded(options.work / "latency", **SETTINGS)) as server:
+    with running(embedded(options.work / "latency", **SETTINGS)) as server:
         note("embedded", measure(server.urls, server.key), report)
     with database() as url:
         if url is None or not redis_listens():
             print("first event, team: not measured, it needs PostgreSQL and Redis")
             return
         data_dir = options.work / "latency-team"
-        with started(team(data_dir, database_url=url, redis_url=REDIS_URL, **SETTINGS)) as server:
+        with running(team(data_dir, database_url=url, redis_url=REDIS_URL, web=2, workers=2, **SETTINGS)) as server:
             note("team", measure(server.urls, server.key), report)
 
 

@@ -22,7 +22,7 @@ def test_machines_that_start_together_create_the_tables_once(
         migrate_at_once(embedded(tmp_path))
         return
     with fresh_database(request.getfixturevalue("postgres_server")) as url:
-        migrate_at_once(team(tmp_path, database_url=url, redis_url="redis://127.0.0.1"))
+        migrate_at_once(team(tmp_path, database_url=url, redis_url="redis://127.0.0.1", web=2, workers=2))
 
 
 def migrate_at_once(server: LiveServer) -> None:
@@ -76,4 +76,4 @@ def test_the_store_remembers_that_a_key_was_made(
         check(embedded(tmp_path))
         return
     with fresh_database(request.getfixturevalue("postgres_server")) as url:
-        check(team(tmp_path, database_url=url, redis_url="redis://127.0.0.1"))
+        check(team(tmp_path, database_url=url, redis_url="redis://127.0.0.1", web=2, workers=2))

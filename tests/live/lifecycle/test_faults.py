@@ -19,7 +19,7 @@ from tests.faults.deployments import (
     own_redis,
     redis_deployment,
     started,
-    team,
+    stopped_team,
     wrong_clocks,
 )
 from tests.faults.fencing import check_dates, frozen_case
@@ -93,7 +93,7 @@ def test_a_job_that_no_worker_survives_fails(tmp_path: Path) -> None:
 def test_a_process_recovers_if_its_first_request_finds_no_broker(shape: str, tmp_path: Path) -> None:
     """503 while the broker is unavailable, on every route that needs it; afterwards answers and streams as usual."""
     with database() as url, own_redis() as redis:
-        server = team(tmp_path, redis.url, url, web=1, workers=1)
+        server = stopped_team(tmp_path, redis.url, url, web=1, workers=1)
         with started(Deployment(name="PostgreSQL + Redis", server=server, database_url=url)), server.http() as http:
             redis.stop()
             for path in ("responses", "responses/input_tokens", "responses"):

@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from tests.live.client import JSON, active, check_envelope, eventually, open_request
-from tests.live.launch import Launch, started
-from tests.live.server import LiveServer, embedded, free_ports
+from tests.live.launch import Launch
+from tests.live.server import LiveServer, embedded, free_ports, running
 from tests.processes import run_python
 
 
@@ -101,7 +101,7 @@ def test_a_server_that_the_network_reaches_does_not_start_without_a_key(tmp_path
     assert "Traceback" not in ended.stderr
     server = embedded(tmp_path, HOST="0.0.0.0")
     key = server.make_key("default")
-    with started(server):
+    with running(server):
         with server.http() as http:
             check_envelope(http.post("/responses", json={"input": "a"}), 401, "invalid_api_key")
         assert httpx.get(f"{server.url}/models", headers={"x-api-key": key}).status_code == 200
