@@ -1,10 +1,11 @@
-"""`make bench`: every figure that the project promises, each beside its limit. Nothing else should run meanwhile.
+"""`make bench`: measures every figure that the project promises, and compares it with its limit.
 
 python -m tests.perf.bench [NAME …] [--short] [--streams 1,8] [--set NAME=VALUE …] [--json FILE] [--publish]
 
-What is compared takes turns in one run, three times, and the medians count. The figures are kept in a JSON file: a run
-of some measurements replaces theirs and leaves the others. `--short` is for CI: it keeps ratios and holds them to
-nothing. `--publish` writes the kept figures into docs/performance.md, after the measurements that are named, if any.
+No other program should run meanwhile. Alternatives take turns in one run, three times, and their medians are compared.
+The figures are stored in a JSON file: a run of some measurements replaces their figures and keeps the others. `--short`
+is for CI: it stores ratios without comparing them with limits. `--publish` writes the stored figures into
+docs/performance.md, after the named measurements, if any.
 """
 
 import argparse
@@ -48,33 +49,52 @@ MEASURES: dict[str, Callable[[Options, Report], None]] = {
     "chain": chain.run,
 }
 SHORT = ("tiny", "events")
-KEPT = BASE_DIR / ".bench"
-"""Where figures are kept unless `--json` says otherwise."""
+FIGURES_DIR = BASE_DIR / ".bench"
+"""The directory of the figures, unless `--json` names a file."""
 
 
 def main() -> int:
-    """Run what was asked for; 0 when all figures are within their limits, or with `--short`."""
+    """Run the named measurements. Returns 0 if all figures are within their limits, or with `--short`."""
     parser = argparse.ArgumentParser(description="Measure what the project promises.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(MEASURES)}; without one, all")
-    parser.add_argument("--short", action="store_true", help="one round of the quickest ones, held to no limit")
-    parser.add_argument("--streams", type=numbers, metavar="N,…", help="only with so many streams")
-    parser.add_argument("--set", type=pair, action="append", default=[], metavar="NAME=VALUE", help="for our servers")
-    parser.add_argument("--rounds", type=int, metavar="N", help="how often each is measured (3; with --short 1)")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(MEASURES)}; all by default")
+    parser.add_argument("--short", action="store_true", help="one round of the quickest measurements, without limits")
+    parser.add_argument("--streams", type=numbers, metavar="N,…", help="only these numbers of streams")
     parser.add_argument(
-        "--against", type=pair, action="append", default=[], metavar="NAME=VALUE", help="for a second server of ours"
+        "--set",
+        type=pair,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of this project's servers",
     )
-    parser.add_argument("--peers", type=Path, action="append", default=[], metavar="VENV", help="has other servers")
-    parser.add_argument("--publish", action="store_true", help="write the kept figures into docs/performance.md")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the figures are kept")
+    parser.add_argument("--rounds", type=int, metavar="N", help="the number of rounds (default 3; with --short 1)")
+    parser.add_argument(
+        "--against",
+        type=pair,
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of a second server of this project",
+    )
+    parser.add_argument(
+        "--peers",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="VENV",
+        help="a virtual environment with other servers",
+    )
+    parser.add_argument("--publish", action="store_true", help="write the stored figures into docs/performance.md")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="the file of the figures")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # servers are ended then, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that servers are stopped
     unknown = set(arguments.names) - set(MEASURES)
     if unknown:
-        parser.error(f"there is no measurement {min(unknown)!r}")
-    report = Report.read(arguments.json or KEPT / ("short.json" if arguments.short else "figures.json"))
-    with tempfile.TemporaryDirectory(prefix="responses-bench-") as work:
+        parser.error(f"There is no measurement {min(unknown)!r}.")
+    report = Report.read(arguments.json or FIGURES_DIR / ("short.json" if arguments.short else "figures.json"))
+    with tempfile.TemporaryDirectory(prefix="responses-bench-") as directory:
         options = Options(
-            work=Path(work),
+            directory=Path(directory),
             is_short=arguments.short,
             rounds=arguments.rounds or (1 if arguments.short else 3),
             streams=arguments.streams,
@@ -85,7 +105,7 @@ def main() -> int:
         for name in arguments.names or (SHORT if arguments.short else () if arguments.publish else MEASURES):
             disturbance = Disturbance()
             MEASURES[name](options, report)
-            report.note_details(f"disturbance/{name}", {"cores_of_others": disturbance.tell()})
+            report.add_details(f"disturbance/{name}", {"cores_of_others": disturbance.warn()})
             report.write()
     if arguments.publish:
         publish(report)
@@ -93,14 +113,14 @@ def main() -> int:
 
 
 def numbers(text: str) -> tuple[int, ...]:
-    """Numbers with commas between them."""
+    """Parse numbers that are separated by commas."""
     return tuple(int(part) for part in text.split(","))
 
 
 def pair(text: str) -> tuple[str, str]:
-    """NAME=VALUE."""
-    name, found, value = text.partition("=")
-    if not found:
+    """Parse NAME=VALUE."""
+    name, separator, value = text.partition("=")
+    if not separator:
         raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
     return name, value
 

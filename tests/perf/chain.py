@@ -1,9 +1,9 @@
-"""What a turn costs at the end of a long chain: rows written, statements, database time.
+"""The cost of a turn at the end of a long chain: rows written, statements, database time.
 
     python -m tests.perf.chain [--turns 1000]
 
-Prints JSON. Works on the database of the settings (`DATABASE_URL`, or the data directory's SQLite), which should be a
-fresh one. Database time is that of executing and fetching; times are medians of nine turns.
+Prints JSON. Uses the database of the settings (`DATABASE_URL`, or SQLite in the data directory), which should be empty.
+Database time is the time of executing and fetching; times are medians of nine turns.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LIMIT_MS = 10.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainResult:
-    """What was seen at turn 10, at the last turn, and at a branch from the middle."""
+    """Measurements of turn 10, of the last turn, and of a branch from the middle."""
 
     database: str
     early_ms: float
@@ -38,7 +38,7 @@ class ChainResult:
 
     @property
     def is_constant(self) -> bool:
-        """Whether a turn's rows and statements are the same wherever it stands."""
+        """Whether a turn's rows and statements don't depend on its position."""
         return (
             self.early_rows == self.late_rows == self.branch_rows
             and self.early_statements == self.late_statements
@@ -60,13 +60,13 @@ def run_chain(turns: int) -> ChainResult:
     rows: dict[int, dict[str, int]] = {}
     for number in range(1, turns + 1):
         user.announce()
-        counted = number in (EARLY, turns)
-        before = row_counts() if counted else {}
+        is_measured = number in (EARLY, turns)
+        before = row_counts() if is_measured else {}
         with timed_queries() as queries:
             previous = user.turn(f"turn {number}", previous=previous)
         times.append(queries.seconds * 1000)
-        if counted:
-            rows[number] = added(before, row_counts())
+        if is_measured:
+            rows[number] = row_growth(before, row_counts())
             statements[number] = queries.statements
         if number == turns // 2:
             middle = previous
@@ -78,30 +78,30 @@ def run_chain(turns: int) -> ChainResult:
         late_ms=statistics.median(times[-SAMPLES:]),
         early_rows=rows[EARLY],
         late_rows=rows[turns],
-        branch_rows=added(before, row_counts()),
+        branch_rows=row_growth(before, row_counts()),
         early_statements=len(statements[EARLY]),
         late_statements=len(statements[turns]),
         history_reads=sum("ancestry" in text for text in statements[turns]),
     )
 
 
-def added(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
-    """How many rows of each kind have come."""
+def row_growth(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
+    """The number of new rows of each kind."""
     return {name: count - before[name] for name, count in after.items()}
 
 
 def run(options: Options, report: Report) -> None:
-    """Measure on both databases, each in a process of its own."""
+    """Measure both databases, each in a separate process."""
     with database() as url:
         for name, database_url in (("sqlite", ""), ("postgresql", url)):
             if database_url is None:
                 print("chain, postgresql: not measured, it needs PostgreSQL")
                 continue
-            (options.work / name).mkdir()
+            (options.directory / name).mkdir()
             done = run_python(
                 "-m",
                 "tests.perf.chain",
-                data_dir=options.work / name,
+                data_dir=options.directory / name,
                 seconds=600,
                 RESPONSES_ENGINE="scripted",
                 DATABASE_URL=database_url,
@@ -109,19 +109,19 @@ def run(options: Options, report: Report) -> None:
             done.check_returncode()
             result = json.loads(done.stdout)
             assert result["is_constant"], result
-            report.note_details(f"chain/{name}", result)
+            report.add_details(f"chain/{name}", result)
             title = f"chain of {TURNS} turns, {name}, database time of a turn"
-            report.note(f"chain/{name}/early", Figure(title=f"{title} {EARLY}", value=result["early_ms"], unit="ms"))
+            report.add(f"chain/{name}/early", Figure(title=f"{title} {EARLY}", value=result["early_ms"], unit="ms"))
             later = result["late_ms"] - result["early_ms"]
-            report.note(
+            report.add(
                 f"chain/{name}/growth",
                 Figure(title=f"{title} at the end, beyond that", value=later, unit="ms", at_most=LIMIT_MS),
             )
 
 
 def main() -> None:
-    """Build the chain and print what was seen."""
-    parser = argparse.ArgumentParser(description="Measure what a turn costs at the end of a long chain.")
+    """Build the chain and print the measurements."""
+    parser = argparse.ArgumentParser(description="Measure the cost of a turn at the end of a long chain.")
     parser.add_argument("--turns", type=int, default=TURNS)
     arguments = parser.parse_args()
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "responses_site.settings")
@@ -131,7 +131,7 @@ def main() -> None:
 
 
 def prepare_django() -> None:
-    """Load Django and bring the tables up to date."""
+    """Load Django and migrate the database."""
     import django
 
     django.setup()

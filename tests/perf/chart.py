@@ -1,4 +1,4 @@
-"""A picture of the figures: SVG, written by hand, for light and dark pages."""
+"""A chart of the figures as SVG, for light and dark pages."""
 
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -20,18 +20,18 @@ text { font: 13px system-ui, sans-serif; fill: #1f2328 }
 
 
 class Panel(NamedTuple):
-    """Bars in groups."""
+    """A bar chart with groups of bars."""
 
     title: str
     groups: Sequence[str]
     bars: Mapping[str, Sequence[float | None]]
-    """A value for each group, by name; None where there is none."""
+    """The values of the groups, by name; None for a missing value."""
     line: float | None = None
-    """A limit that is drawn across."""
+    """A limit, drawn as a horizontal line."""
 
 
 def draw(figures: Mapping[str, Figure]) -> str:
-    """The picture of what was measured; panels without figures are left out."""
+    """The chart of the measured figures. Panels without figures are omitted."""
     panels = [panel for panel in (_default_model(figures), _tiny(figures)) if panel.bars]
     height = len(panels) * (TOP + PANEL_HEIGHT + GAP)
     parts = [
@@ -50,7 +50,7 @@ def _default_model(figures: Mapping[str, Figure]) -> Panel:
     levels = [level for level in default_model.LEVELS if f"default/bare/{level}/rate" in figures]
     return Panel(
         "Default model: tokens a second of all streams",
-        [tiny.counted(level) for level in levels],
+        [tiny.stream_count(level) for level in levels],
         {
             name: [_value(figures, f"default/{name}/{level}/rate") for level in levels]
             for name in [*first, *sorted(names - set(first))]
@@ -61,13 +61,13 @@ def _default_model(figures: Mapping[str, Figure]) -> Panel:
 def _tiny(figures: Mapping[str, Figure]) -> Panel:
     return Panel(
         "Tiny model: steps a second, of those of a bare generator",
-        [tiny.counted(level) for level in tiny.LEVELS],
+        [tiny.stream_count(level) for level in tiny.LEVELS],
         {
             name: values
             for name in ("engine", "embedded", "team")
             if any(values := [_value(figures, f"tiny/{name}/{level}/ratio") for level in tiny.LEVELS])
         },
-        line=tiny.LEAST_RATIO,
+        line=tiny.MIN_RATIO,
     )
 
 
@@ -76,7 +76,7 @@ def _value(figures: Mapping[str, Figure], key: str) -> float | None:
 
 
 def _panel(panel: Panel, top: float) -> list[str]:
-    most = 1.1 * max([value for values in panel.bars.values() for value in values if value is not None])
+    highest = 1.1 * max([value for values in panel.bars.values() for value in values if value is not None])
     bottom = top + TOP + PANEL_HEIGHT
     parts = [f'<text class="title" x="{LEFT}" y="{top + 24}">{escape(panel.title)}</text>']
     for number, name in enumerate(panel.bars):
@@ -85,16 +85,16 @@ def _panel(panel: Panel, top: float) -> list[str]:
         parts.append(f'<text x="{x + 18}" y="{top + 49}">{escape(name)}</text>')
     group_width = (WIDTH - LEFT - RIGHT) / len(panel.groups)
     bar_width = 0.8 * group_width / len(panel.bars)
-    for place, group in enumerate(panel.groups):
-        begin = LEFT + place * group_width
+    for index, group in enumerate(panel.groups):
+        begin = LEFT + index * group_width
         middle = begin + 0.4 * group_width
         parts.append(f'<text x="{middle:.1f}" y="{bottom + 20}" text-anchor="middle">{escape(group)}</text>')
         for number, values in enumerate(panel.bars.values()):
-            if (value := values[place]) is not None:
-                parts += _bar(begin + number * bar_width, bottom, bar_width, value, most, _COLOURS[number])
+            if (value := values[index]) is not None:
+                parts += _bar(begin + number * bar_width, bottom, bar_width, value, highest, _COLOURS[number])
     parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{bottom}" y2="{bottom}"/>')
     if panel.line is not None:
-        y = bottom - panel.line / most * PANEL_HEIGHT
+        y = bottom - panel.line / highest * PANEL_HEIGHT
         parts.append(
             f'<line class="axis" stroke-dasharray="4 3" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>'
         )
@@ -102,8 +102,8 @@ def _panel(panel: Panel, top: float) -> list[str]:
     return parts
 
 
-def _bar(x: float, bottom: float, width: float, value: float, most: float, colour: str) -> list[str]:
-    height = value / most * PANEL_HEIGHT
+def _bar(x: float, bottom: float, width: float, value: float, highest: float, colour: str) -> list[str]:
+    height = value / highest * PANEL_HEIGHT
     top, middle = bottom - height, x + width / 2 - 1
     shown = f"{value:.0f}" if value >= 10 else f"{value:.2f}"
     return [

@@ -1,7 +1,7 @@
-"""Eight constrained sequences against eight free ones on the bare engine: aggregate tokens a second, in one run.
+"""Eight constrained sequences compared with eight unconstrained ones on the bare engine: tokens a second, in one run.
 
-Passes alternate: free, constrained, …; each has prompts of its own, the same for both, greedy, the prefix cache off.
-Both write as many tokens, or nearly so: the stories and the schema leave room for more.
+Passes alternate between both kinds. Each pair has its own prompts, greedy, without a prefix cache. Both kinds generate
+almost the same number of tokens, as the stories and the schema have no natural end before.
 """
 
 import json
@@ -66,38 +66,38 @@ def prompts(number: int) -> list[str]:
     things = ("lighthouse", "bakery", "railway", "garden", "library", "harbour", "orchestra", "glacier")
     return [
         f"Write a long story, with many details, about a {thing} that changed the life of a small town in the year "
-        f"{1800 + 10 * number + place}. Begin with the weather on the first morning."
-        for place, thing in enumerate(things[:STREAMS])
+        f"{1800 + 10 * number + index}. Begin with the weather on the first morning."
+        for index, thing in enumerate(things[:STREAMS])
     ]
 
 
-class Run:
-    """The engine, driven as a worker drives it."""
+class EngineRun:
+    """The engine, used as a worker uses it."""
 
     def __init__(self, entry: ModelEntry, libraries: Path) -> None:
         options = MlxOptions(batch_size=STREAMS, prompt_cache_bytes=0, blas_cache=libraries)
         self.engine, self.tokenizer = open_model(entry, sink=self._sink, options=options)
         self.engine.start()
         self._done = threading.Event()
-        self._tokens = self._left = self._runs = 0
+        self._tokens = self._running = self._runs = 0
 
     def _sink(self, chunks: list[Chunk]) -> None:
         for chunk in chunks:
             self._tokens += len(chunk.tokens)
-            self._left -= chunk.finish is not None
-        if self._left == 0:
+            self._running -= chunk.finish is not None
+        if self._running == 0:
             self._done.set()
 
     def rate(self, texts: list[str], constraint: Constraint | None) -> float:
-        """Tokens a second of these prompts together."""
+        """Tokens a second of all these prompts."""
         self._runs += 1
-        self._tokens, self._left = 0, len(texts)
+        self._tokens, self._running = 0, len(texts)
         self._done.clear()
-        began = time.perf_counter()
-        for place, text in enumerate(texts):
+        started_at = time.perf_counter()
+        for index, text in enumerate(texts):
             self.engine.submit(
                 GenerationRequest(
-                    id=f"{self._runs}-{place}",
+                    id=f"{self._runs}-{index}",
                     prompt=self.tokenizer.render([{"role": "user", "content": text}]),
                     max_tokens=NEW_TOKENS,
                     sampling=Sampling(temperature=0.0),
@@ -105,14 +105,14 @@ class Run:
                 )
             )
         assert self._done.wait(600)
-        return self._tokens / (time.perf_counter() - began)
+        return self._tokens / (time.perf_counter() - started_at)
 
 
 def run(options: Options, report: Report) -> None:
-    """Measure with the default model, on the bare engine."""
+    """Measure with the default model on the bare engine."""
     entry, libraries = pull_default(Registry(data_dir())), data_dir() / "libraries"
     constraint = Constraint(kind="json_schema", text=json.dumps(RECORD))
-    engine = Run(entry, libraries)
+    engine = EngineRun(entry, libraries)
     try:
         engine.rate(prompts(-1), None)
         engine.rate(prompts(-1), constraint)
@@ -121,9 +121,9 @@ def run(options: Options, report: Report) -> None:
         ]
     finally:
         engine.engine.close()
-    ratio = statistics.median(held / free for free, held in pairs)
-    report.note_details(
-        "constraints", {"free": [free for free, _ in pairs], "constrained": [held for _, held in pairs]}
+    ratio = statistics.median(constrained / free for free, constrained in pairs)
+    report.add_details(
+        "constraints", {"free": [free for free, _ in pairs], "constrained": [constrained for _, constrained in pairs]}
     )
     title = f"{STREAMS} constrained sequences / free ones, tokens a second"
-    report.note("constraints/ratio", Figure(title=title, value=ratio, at_least=LIMIT))
+    report.add("constraints/ratio", Figure(title=title, value=ratio, at_least=LIMIT))

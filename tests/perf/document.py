@@ -1,4 +1,4 @@
-"""docs/performance.md: its table and its picture are made of the figures that are kept beside it."""
+"""docs/performance.md: its table and chart are generated from the published figures."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from responses_site.setting_kinds import BASE_DIR
 
 from .chart import draw
-from .report import Figure, Report, shown
+from .report import Figure, Report, format_number
 
 PAGE = BASE_DIR / "docs" / "performance.md"
 FIGURES = BASE_DIR / "docs" / "performance.json"
@@ -16,14 +16,14 @@ END = "<!-- The end of the table. -->"
 
 
 def publish(report: Report) -> None:
-    """Write figures, picture and table of a run into the documentation."""
+    """Write the figures, chart and table of a run into the documentation."""
     report.write(FIGURES)
     for path, text in documents().items():
         path.write_text(text, encoding="utf-8")
 
 
 def documents() -> dict[Path, str]:
-    """The files that are made of the published figures, as they should be."""
+    """The contents of the files that are generated from the published figures."""
     report = Report.read(FIGURES)
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
     after = rest.partition(END)[2]
@@ -31,25 +31,27 @@ def documents() -> dict[Path, str]:
 
 
 def table(report: Report) -> str:
-    """Every figure that is a ratio or has a limit, and how the machine was."""
+    """A table of the figures that are ratios or have limits, and a line about the machine."""
     machine = report.machine
     libraries = ", ".join(f"{name} {version}" for name, version in machine["libraries"].items())
-    place = f"{machine['system']} on {machine['processor']}, {machine['cores']} cores, Python {machine['python']}"
+    machine_name = (
+        f"{machine['system']} on {machine['processor']}, {machine['cores']} cores, Python {machine['python']}"
+    )
     lines = [
-        f"{place}, {libraries}; measured on {report.measured}.",
+        f"{machine_name}, {libraries}; measured on {report.measured}.",
         "",
         "| what | measured | limit | |",
         "|---|---|---|---|",
     ]
     for figure in sorted(report.figures.values(), key=by_number):
-        if figure.unit and figure.is_good is None:
+        if figure.unit and figure.is_within_limit is None:
             continue
-        verdict = {True: "within", False: "**beyond**", None: ""}[figure.is_good]
-        value = f"{shown(figure.value)} {figure.unit}".rstrip()
+        verdict = {True: "within", False: "**beyond**", None: ""}[figure.is_within_limit]
+        value = f"{format_number(figure.value)} {figure.unit}".rstrip()
         lines.append(f"| {figure.title} | {value} | {figure.limit} | {verdict} |")
     return "\n".join([*lines, ""])
 
 
 def by_number(figure: Figure) -> list[tuple[int, str]]:
-    """Sorts titles so that 8 streams come before 32."""
+    """A sort key of titles: 8 streams come before 32."""
     return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", figure.title)]

@@ -1,9 +1,9 @@
-"""How soon one more create reaches its first event while many requests are open.
+"""The time to the first event of a new stream while many requests are open.
 
-200 JSON requests wait and 64 streams are open, scripted engine, 8 slots at 20 ms a token; then 100 streams are created
-one after the other, each closed on its first event. The time is from just before the connection is opened to the
-arrival of the first `event:` line, by a plain socket; those who wait are read by a process of their own, so that what
-is measured is the server. In the end all 264 must have succeeded.
+200 JSON requests wait and 64 streams are open, with the scripted engine and 8 slots at 20 ms a token; then 100 streams
+are created one after the other, each closed on its first event. The time starts before the connection is opened, and
+ends with the first `event:` line, on a plain socket. Another process reads the open requests, so that only the server
+is measured. All 264 must succeed.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ from .load.servers import REDIS_URL, database, redis_listens
 from .options import Options
 from .report import Figure, Report
 
-JSON_REQUESTS, STREAMS, TRIES = 200, 64, 100
+JSON_REQUESTS, STREAMS, SAMPLES = 200, 64, 100
 TOKENS = 30
 SETTINGS = {
     "RESPONSES_SCRIPTED_TOKEN_SECONDS": "0.02",
@@ -38,7 +38,7 @@ LIMITS_MS = {"embedded": 10.0, "team": 25.0}
 
 @dataclass(frozen=True, slots=True)
 class LatencyResult:
-    """Milliseconds to the first event, and how many of the open requests succeeded."""
+    """Milliseconds to the first event, and the number of open requests that succeeded."""
 
     idle_ms: float
     median_ms: float
@@ -47,7 +47,7 @@ class LatencyResult:
 
 
 def request_bytes(url: str, payload: dict[str, object], key: str = "") -> tuple[str, int, bytes]:
-    """Host, port and the bytes of a create request."""
+    """Host, port and bytes of a create request."""
     parts = urlsplit(url)
     assert parts.hostname
     assert parts.port
@@ -61,7 +61,7 @@ def request_bytes(url: str, payload: dict[str, object], key: str = "") -> tuple[
 
 
 def first_event(url: str, key: str) -> float:
-    """Seconds until a new stream's first event; the stream is then left."""
+    """Seconds until a new stream's first event; the stream is then closed."""
     host, port, request = request_bytes(url, {"input": "[[tokens: 3]]", "stream": True}, key)
     started = time.perf_counter()
     with socket.create_connection((host, port), TIMEOUT_SECONDS) as connection:
@@ -75,8 +75,8 @@ def first_event(url: str, key: str) -> float:
         return time.perf_counter() - started
 
 
-async def whole_answer(url: str, *, key: str, stream: bool, opened: asyncio.Event) -> bool:
-    """Send a long request and read it to its end; whether it completed."""
+async def read_answer(url: str, *, key: str, stream: bool, opened: asyncio.Event) -> bool:
+    """Send a request and read its answer to the end. Returns whether it was completed."""
     host, port, request = request_bytes(url, {"input": f"[[tokens: {TOKENS}]]", "stream": stream}, key)
     reader, writer = await asyncio.open_connection(host, port, limit=1 << 20)
     try:
@@ -91,52 +91,52 @@ async def whole_answer(url: str, *, key: str, stream: bool, opened: asyncio.Even
     return end in rest
 
 
-async def all_admitted(url: str, key: str, jobs: int) -> None:
-    """Wait until the server has taken in ``jobs`` jobs: a request that was sent is not one that waits there yet."""
+async def wait_until_admitted(url: str, key: str, jobs: int) -> None:
+    """Wait until the server has admitted ``jobs`` requests, not only received them."""
     async with httpx.AsyncClient(headers={"x-api-key": key}) as http:
         while True:
             status = (await http.get(f"{url}/status")).json()
-            # The first have ended by then, and are stored.
+            # The first ones may have ended and be stored.
             if status["running"] + status["waiting"] + status["store"]["entries"] >= jobs:
                 return
             await asyncio.sleep(0.05)
 
 
 async def keep_open(urls: list[str], key: str, parent: Connection) -> None:
-    """Open everything and say so; read it to the end and say how many succeeded."""
+    """Open all requests and notify the parent; read them to the end and send the number that succeeded."""
     opened = [asyncio.Event() for _ in range(JSON_REQUESTS + STREAMS)]
     waiting = [
         asyncio.create_task(
-            whole_answer(urls[number % len(urls)], key=key, stream=number >= JSON_REQUESTS, opened=event)
+            read_answer(urls[number % len(urls)], key=key, stream=number >= JSON_REQUESTS, opened=event)
         )
         for number, event in enumerate(opened)
     ]
     await asyncio.wait_for(asyncio.gather(*(event.wait() for event in opened)), TIMEOUT_SECONDS)
-    await asyncio.wait_for(all_admitted(urls[0], key, len(opened)), TIMEOUT_SECONDS)
+    await asyncio.wait_for(wait_until_admitted(urls[0], key, len(opened)), TIMEOUT_SECONDS)
     parent.send(None)
     parent.send(sum(await asyncio.gather(*waiting)))
 
 
 def run_load(urls: list[str], key: str, parent: Connection) -> None:
-    """The process of those who wait."""
+    """The main function of the process that keeps requests open."""
     asyncio.run(keep_open(urls, key, parent))
 
 
 def measure(urls: list[str], key: str) -> LatencyResult:
-    """Try idle, open everything, then try again."""
+    """Measure the idle server, open all requests, then measure again."""
     for _ in range(5):
         first_event(urls[0], key)
-    idle = timed(urls, key, 20)
+    idle = first_event_times(urls, key, 20)
     processes = multiprocessing.get_context("spawn")
-    here, there = processes.Pipe()
-    load = processes.Process(target=run_load, args=(urls, key, there), daemon=True)
+    own_end, other_end = processes.Pipe()
+    load = processes.Process(target=run_load, args=(urls, key, other_end), daemon=True)
     load.start()
-    there.close()
-    here.recv()
-    times = timed(urls, key, TRIES)
-    if here.poll():
-        raise AssertionError("the load had ended before the tries had")
-    succeeded = here.recv()
+    other_end.close()
+    own_end.recv()
+    times = first_event_times(urls, key, SAMPLES)
+    if own_end.poll():
+        raise AssertionError("the open requests ended before the measurement")
+    succeeded = own_end.recv()
     load.join()
     return LatencyResult(
         idle_ms=statistics.median(idle) * 1000,
@@ -146,33 +146,33 @@ def measure(urls: list[str], key: str) -> LatencyResult:
     )
 
 
-def timed(urls: list[str], key: str, tries: int) -> list[float]:
-    """Seconds of each of ``tries`` first events, one after the other."""
+def first_event_times(urls: list[str], key: str, count: int) -> list[float]:
+    """Seconds to the first event of ``count`` streams, one after the other."""
     times = []
-    for number in range(tries):
+    for number in range(count):
         times.append(first_event(urls[number % len(urls)], key))
-        # The stream that was left is removed meanwhile.
+        # The closed stream is removed meanwhile.
         time.sleep(0.02)
     return times
 
 
 def run(options: Options, report: Report) -> None:
     """Measure both shapes."""
-    (options.work / "latency").mkdir()
-    (options.work / "latency-team").mkdir()
-    with running(embedded(options.work / "latency", **SETTINGS)) as server:
-        note("embedded", measure(server.urls, server.key), report)
+    (options.directory / "latency").mkdir()
+    (options.directory / "latency-team").mkdir()
+    with running(embedded(options.directory / "latency", **SETTINGS)) as server:
+        add_figures("embedded", measure(server.urls, server.key), report)
     with database() as url:
         if url is None or not redis_listens():
             print("first event, team: not measured, it needs PostgreSQL and Redis")
             return
-        data_dir = options.work / "latency-team"
+        data_dir = options.directory / "latency-team"
         with running(team(data_dir, database_url=url, redis_url=REDIS_URL, web=2, workers=2, **SETTINGS)) as server:
-            note("team", measure(server.urls, server.key), report)
+            add_figures("team", measure(server.urls, server.key), report)
 
 
-def note(shape: str, result: LatencyResult, report: Report) -> None:
-    """Keep what was measured. Raises AssertionError when a request has not succeeded."""
+def add_figures(shape: str, result: LatencyResult, report: Report) -> None:
+    """Store the figures. Raises AssertionError if a request has not succeeded."""
     total = JSON_REQUESTS + STREAMS
     assert result.succeeded == total, f"{result.succeeded} of {total} requests have succeeded"
     title = f"first event, {shape}"
@@ -183,4 +183,4 @@ def note(shape: str, result: LatencyResult, report: Report) -> None:
         ),
         "p95": Figure(title=f"{title}, with {total} open, p95", value=result.p95_ms, unit="ms"),
     }.items():
-        report.note(f"latency/{shape}/{name}", figure)
+        report.add(f"latency/{shape}/{name}", figure)

@@ -1,4 +1,4 @@
-"""What a run of the benchmark was asked for."""
+"""The options of the benchmark."""
 
 import os
 from collections.abc import Sequence
@@ -10,33 +10,33 @@ from responses_site.setting_kinds import BASE_DIR
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """The same for all measurements."""
+    """The options of all measurements."""
 
-    work: Path
-    """A directory that is removed afterwards."""
+    directory: Path
+    """A temporary directory."""
     is_short: bool = False
-    """A form for CI: one round, few tokens, no default model."""
+    """Whether to run the form for CI: one round, few tokens, without the default model."""
     rounds: int = 3
-    """How often each is measured, in turn with those that it is compared with."""
+    """The number of rounds, in which the compared alternatives take turns."""
     streams: tuple[int, ...] | None = None
-    """Only with so many streams."""
+    """Measure only with these numbers of streams."""
     settings: dict[str, str] = field(default_factory=dict)
-    """Settings that the project's servers are started with beside those of the measurement."""
+    """Settings of this project's servers, in addition to those of the measurement."""
     against: dict[str, str] = field(default_factory=dict)
-    """Settings of a second server, where a measurement compares two."""
+    """Settings of a second server, for measurements that compare two."""
     peers: tuple[Path, ...] = ()
-    """Virtual environments in which other servers are looked for, beside this one."""
+    """Virtual environments with other servers, in addition to this one."""
 
     @property
     def tries(self) -> int:
-        """How often a pass is made that others disturb."""
+        """The number of attempts at a pass that other programs disturb."""
         return 1 if self.is_short else 2
 
     def levels(self, *all_levels: int) -> Sequence[int]:
-        """Those of the numbers of streams that are asked for."""
+        """The selected numbers of streams."""
         return [level for level in all_levels if self.streams is None or level in self.streams]
 
 
 def data_dir() -> Path:
-    """The data directory of the user's own server, which has the default model."""
+    """The data directory of the user's server, with the default model."""
     return Path(os.environ.get("RESPONSES_DATA_DIR", BASE_DIR / ".data")).resolve()

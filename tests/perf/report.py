@@ -1,4 +1,4 @@
-"""The figures of a run: printed as they come, and kept in a JSON file beside those of earlier runs."""
+"""The figures of a run: printed one by one, and stored in a JSON file with those of earlier runs."""
 
 import datetime
 import json
@@ -14,7 +14,7 @@ DISTRIBUTIONS = ("mlx", "mlx-lm", "llguidance", "Django")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One measured value, and the limit that it is held to, if there is one."""
+    """A measured value and its limit, if it has one."""
 
     title: str
     value: float
@@ -24,7 +24,7 @@ class Figure:
     at_most: float | None = None
 
     @property
-    def is_good(self) -> bool | None:
+    def is_within_limit(self) -> bool | None:
         """Whether it is within its limit; None without one."""
         if self.at_least is not None:
             return self.value >= self.at_least
@@ -32,61 +32,61 @@ class Figure:
 
     @property
     def limit(self) -> str:
-        """The limit for people."""
+        """The limit as text."""
         if self.at_least is not None:
             return f"≥ {self.at_least:g}"
         return "" if self.at_most is None else f"≤ {self.at_most:g}"
 
     def __str__(self) -> str:
-        verdict = {None: "", True: f" ({self.limit}: good)", False: f" ({self.limit}: MISSED)"}[self.is_good]
-        return f"{self.title}: {shown(self.value)}{self.unit and ' ' + self.unit}{verdict}"
+        verdict = {None: "", True: f" ({self.limit}: good)", False: f" ({self.limit}: MISSED)"}[self.is_within_limit]
+        return f"{self.title}: {format_number(self.value)}{self.unit and ' ' + self.unit}{verdict}"
 
 
-def shown(value: float) -> str:
-    """A number with three digits that count."""
+def format_number(value: float) -> str:
+    """A number with three significant digits."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
 
 
 @dataclass(kw_only=True)
 class Report:
-    """Figures by a key such as `tiny/embedded/8/ratio`; a later run replaces those that it measures again."""
+    """Figures by keys such as `tiny/embedded/8/ratio`. A later run replaces those that it measures."""
 
     path: Path
     figures: dict[str, Figure] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
-    """The single values behind the figures, by the first parts of the key."""
+    """The single values of the figures, by the first parts of their keys."""
     machine: dict[str, Any] = field(default_factory=dict)
-    """Where the latest figure was measured."""
+    """The machine of the latest figure."""
     measured: str = ""
-    """The day of that."""
+    """The date of the latest figure."""
     missed: list[str] = field(default_factory=list)
-    """Keys of figures of this run that are beyond their limits."""
+    """The keys of figures of this run that missed their limits."""
 
     @classmethod
     def read(cls, path: Path) -> "Report":
-        """What an earlier run has left, if there was one."""
+        """Read the report of an earlier run; an empty one if there is no file."""
         report = cls(path=path)
         if path.exists():
-            kept = json.loads(path.read_text(encoding="utf-8"))
-            report.figures = {key: Figure(**value) for key, value in kept["figures"].items()}
-            report.details = kept["details"]
-            report.machine, report.measured = kept["machine"], kept["measured"]
+            stored = json.loads(path.read_text(encoding="utf-8"))
+            report.figures = {key: Figure(**value) for key, value in stored["figures"].items()}
+            report.details = stored["details"]
+            report.machine, report.measured = stored["machine"], stored["measured"]
         return report
 
-    def note(self, key: str, figure: Figure) -> None:
-        """Keep a figure and print it."""
+    def add(self, key: str, figure: Figure) -> None:
+        """Store a figure and print it."""
         self.machine, self.measured = this_machine(), datetime.datetime.now(datetime.UTC).date().isoformat()
         self.figures[key] = figure
-        if figure.is_good is False:
+        if figure.is_within_limit is False:
             self.missed.append(key)
         print(figure, flush=True)
 
-    def note_details(self, key: str, values: Any) -> None:
-        """Keep what a figure was made of."""
+    def add_details(self, key: str, values: Any) -> None:
+        """Store the single values of a figure."""
         self.details[key] = values
 
     def write(self, path: Path | None = None) -> None:
-        """Write the file, or another one."""
+        """Write the report to its file, or to another one."""
         path = path or self.path
         path.parent.mkdir(parents=True, exist_ok=True)
         content = {
@@ -99,7 +99,7 @@ class Report:
 
 
 def this_machine() -> dict[str, Any]:
-    """What the figures depend on."""
+    """The properties of this machine on which figures depend."""
     return {
         "system": platform.system(),
         "processor": platform.machine(),

@@ -1,4 +1,4 @@
-"""The delay of a token is counted from the engine to the client, several tokens in one delta included."""
+"""Delays are measured per token from the engine to the client, also if a delta has several tokens."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_each_token_of_a_delta_has_its_own_delay() -> None:
 
 
 def test_a_token_that_never_arrived_is_an_error() -> None:
-    """Its delay would be missing among the longest."""
+    """Otherwise the longest delay would be missing."""
     stream = Stream(sent=0.0, times=[1.0], pieces=[b"1 2"])
-    with pytest.raises(ValueError, match="2 tokens have arrived of 3"):
+    with pytest.raises(ValueError, match="2 of 3 tokens have arrived"):
         delays_of(stream, [0.5, 0.9, 1.5])

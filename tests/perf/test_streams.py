@@ -1,4 +1,4 @@
-"""The benchmark's client reads what a server sends, however the network cuts it."""
+"""The benchmark's client reads streams that arrive in pieces of any size."""
 
 import json
 import socket
@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from tests.perf.load.rates import gaps, percentile, steps_per_second
-from tests.perf.load.streams import Failed, Stream, Target, run_streams
+from tests.perf.load.streams import RequestFailed, Stream, Target, run_streams
 
 DELTA = 'event: response.output_text.delta\ndata: {"type":"response.output_text.delta","delta":"%s"}\n\n'
 EVENTS = (
@@ -21,8 +21,8 @@ CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(
 )
 
 
-def answer(parts: list[bytes]) -> Target:
-    """A server that sends these parts to one client."""
+def serve_once(parts: list[bytes]) -> Target:
+    """Start a server that sends these parts to one client."""
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
@@ -36,16 +36,16 @@ def answer(parts: list[bytes]) -> Target:
     return Target(f"http://127.0.0.1:{listener.getsockname()[1]}/v1")
 
 
-@pytest.mark.parametrize("cut", [1, 7, 10_000])
-def test_a_chunked_stream_is_read_however_it_is_cut(cut: int) -> None:
-    """Deltas, id, usage and text come out the same."""
-    (stream,) = run_streams(answer([CHUNKED[at : at + cut] for at in range(0, len(CHUNKED), cut)]), [{}])
+@pytest.mark.parametrize("size", [1, 7, 10_000])
+def test_a_chunked_stream_is_read_in_pieces_of_any_size(size: int) -> None:
+    """The deltas, id, usage and text are the same."""
+    (stream,) = run_streams(serve_once([CHUNKED[start : start + size] for start in range(0, len(CHUNKED), size)]), [{}])
     assert (stream.id, stream.output_tokens, len(stream.times)) == ("resp_1", 5, 2)
     assert stream.text == " one two\n"
 
 
 def test_chat_completions_are_read_too() -> None:
-    """Text, usage and the end, of a server that sends no chunks."""
+    """The text, usage and end, from a server that sends no chunks."""
     chunks = [
         {"choices": [{"delta": {"role": "assistant"}}]},
         {"choices": [{"delta": {"content": 'a "quote"'}}]},
@@ -53,7 +53,7 @@ def test_chat_completions_are_read_too() -> None:
         {"choices": [], "usage": {"completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 2}}},
     ]
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks) + "data: [DONE]\n\n"
-    plain = answer([b"HTTP/1.0 200 OK\r\n\r\n" + body.encode()])
+    plain = serve_once([b"HTTP/1.0 200 OK\r\n\r\n" + body.encode()])
     (stream,) = run_streams(Target(plain.url, api="chat"), [{}])
     assert (stream.text, stream.output_tokens, stream.cached_tokens) == ('a "quote"', 3, 2)
 
@@ -67,13 +67,13 @@ def test_chat_completions_are_read_too() -> None:
     ],
 )
 def test_a_request_that_fails_is_an_error(parts: list[bytes], sentence: str) -> None:
-    """A measurement of failures would be quick."""
-    with pytest.raises(Failed, match=sentence):
-        run_streams(answer(parts), [{}])
+    """Otherwise failures would be measured as fast answers."""
+    with pytest.raises(RequestFailed, match=sentence):
+        run_streams(serve_once(parts), [{}])
 
 
 def test_steps_are_counted_only_while_all_streams_run() -> None:
-    """A token is four characters; several may come in one delta."""
+    """A token has four characters; a delta may have several tokens."""
     first = Stream(sent=0.0, times=[1.0, 2.0, 3.0, 4.0], pieces=[b" one", b" two", b" six ten", b" end"])
     second = Stream(sent=0.0, times=[2.0, 4.0, 5.0], pieces=[b" one", b" two six", b" end"])
     # From 2.0 to 4.0: three tokens of the first, two of the second.

@@ -1,4 +1,4 @@
-"""The tiny model does what its benchmark counts on."""
+"""The tiny model fulfils the assumptions of its benchmark."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from tests.perf.engines.tiny_model import CHARACTERS_PER_TOKEN, NAME, install_ti
 
 
 @pytest.mark.parametrize("temperature", [0.0, 2.0])
-def test_every_answer_has_as_many_words_as_were_asked_for(tmp_path: Path, temperature: float) -> None:
-    """However tokens are sampled: none of them ends the answer, and each is a word of four characters."""
+def test_every_answer_has_the_requested_number_of_words(tmp_path: Path, temperature: float) -> None:
+    """No sampled token ends the answer, and each is a word of four characters."""
     from inference import GenerationRequest
 
     install_tiny_model(Registry(tmp_path), tmp_path)

@@ -1,4 +1,4 @@
-"""The trace of the benchmark follows the engine as it is, and its causes add up."""
+"""The trace of the benchmark matches the engine, and its causes add up."""
 
 import importlib
 import textwrap
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.perf.trace.points import EMISSIONS, FACTORIES, FUNCTIONS, GENERATOR, ROOTS
-from tests.perf.trace.table import LOCK_IN_MLX, LOCK_OUTSIDE, WORK_IN_MLX, Spent, StepTimes, TraceDirectory
+from tests.perf.trace.table import LOCK_IN_MLX, LOCK_OUTSIDE, WORK_IN_MLX, StepTimes, Times, TraceDirectory
 from tests.processes import run_python
 
 POINTS = [*ROOTS, GENERATOR, *FACTORIES, *FUNCTIONS, *EMISSIONS]
@@ -15,17 +15,17 @@ POINTS = [*ROOTS, GENERATOR, *FACTORIES, *FUNCTIONS, *EMISSIONS]
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.module}.{point.name}")
 def test_every_traced_function_exists(point: object) -> None:
-    """A function that was renamed would otherwise be missing in the table, its time counted elsewhere."""
+    """Otherwise the time of a renamed function would be counted under another cause."""
     assert isinstance(point, tuple)
     module, name, _ = point
-    found = importlib.import_module(module)
+    function = importlib.import_module(module)
     for part in name.split("."):
-        found = getattr(found, part)
-    assert callable(found)
+        function = getattr(function, part)
+    assert callable(function)
 
 
 def test_a_traced_process_counts_its_steps_by_phase_and_size(tmp_path: Path) -> None:
-    """A stand-in for mlx-lm is patched when it is imported; what was counted is written at the end."""
+    """A stand-in for mlx-lm is patched when it is imported; its counts are written at the end."""
     (tmp_path / "mlx_lm").mkdir()
     (tmp_path / "mlx_lm" / "__init__.py").touch()
     (tmp_path / "mlx_lm" / "generate.py").write_text(
@@ -44,8 +44,8 @@ def test_a_traced_process_counts_its_steps_by_phase_and_size(tmp_path: Path) -> 
     """
     directory = TraceDirectory(tmp_path / "trace")
     directory.begin("greedy/3")
-    set_up = {**directory.environment, "PYTHONPATH": f"{tmp_path}:{directory.environment['PYTHONPATH']}"}
-    done = run_python("-c", textwrap.dedent(code), data_dir=tmp_path, seconds=60, **set_up)
+    environment = {**directory.environment, "PYTHONPATH": f"{tmp_path}:{directory.environment['PYTHONPATH']}"}
+    done = run_python("-c", textwrap.dedent(code), data_dir=tmp_path, seconds=60, **environment)
     assert done.returncode == 0, done.stderr
     times = directory.step_times("greedy/3", 3)
     assert times is not None
@@ -54,11 +54,11 @@ def test_a_traced_process_counts_its_steps_by_phase_and_size(tmp_path: Path) -> 
     assert directory.step_times("greedy/3", 2) is None
 
 
-def test_time_outside_mlx_is_all_that_a_bare_step_does_not_have() -> None:
-    """The causes add up to the difference of the two steps, however it was spent."""
+def test_time_outside_mlx_is_the_difference_to_a_bare_step() -> None:
+    """The causes add up to the difference of the two steps."""
     mlx = "MLX: waiting for the step"
-    bare = StepTimes(10, {mlx: Spent(1.0, 0.2)})
-    ours = StepTimes(10, {mlx: Spent(1.5, 0.3), "sink": Spent(0.3, 0.1), "idle": Spent(9.0, 0.0)})
+    bare = StepTimes(10, {mlx: Times(1.0, 0.2)})
+    ours = StepTimes(10, {mlx: Times(1.5, 0.3), "sink": Times(0.3, 0.1), "idle": Times(9.0, 0.0)})
     outside = ours.outside(bare)
     assert outside == pytest.approx({LOCK_IN_MLX: 0.4, WORK_IN_MLX: 0.1, LOCK_OUTSIDE: 0.2, "sink": 0.1})
     assert sum(outside.values()) == pytest.approx(ours.wall - bare.wall)

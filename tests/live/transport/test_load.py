@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.live.server import LiveServer
-from tests.perf.latency import JSON_REQUESTS, STREAMS, whole_answer
+from tests.perf.latency import JSON_REQUESTS, STREAMS, read_answer
 
 
 def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> None:
@@ -12,7 +12,7 @@ def test_many_requests_and_streams_at_once_all_succeed(server: LiveServer) -> No
     async def all_of_them() -> list[bool]:
         return await asyncio.gather(
             *(
-                whole_answer(
+                read_answer(
                     server.urls[number % len(server.urls)],
                     key=server.key,
                     stream=number >= JSON_REQUESTS,

@@ -1,7 +1,7 @@
-"""Servers of the same model that are compared: this project's, and others that are installed.
+"""The compared servers of the same model: this project's, and others that are installed.
 
-Others are looked for in this environment and in the virtual environments that `--peers` names, since their requirements
-exclude each other. On a Linux CPU each gets the OpenBLAS that this project loads.
+Others are searched for in this environment and in the virtual environments of `--peers`, as their requirements conflict
+with each other. On a Linux CPU each gets the OpenBLAS that this project loads.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.live.server import free_ports
 from tests.perf.options import Options, data_dir
 
 from .servers import embedded_server, target_of
-from .streams import Failed, Target
+from .streams import RequestFailed, Target
 
 OURS = "ours"
 START_SECONDS = 60.0
@@ -37,22 +37,22 @@ class Contender:
     target: Target
     pid: int
     ready_seconds: float
-    """From its start to the end of its first request of one token."""
+    """Seconds from its start to the end of its first request of one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another server: how it is found and started."""
+    """Another server, with the command that starts it."""
 
     name: str
     program: str
-    """A program of its environment; of `python`, the module."""
+    """The name of its program in an environment, or `python MODULE`."""
     arguments: tuple[str, ...]
-    """With `{model}` and `{port}`."""
+    """Arguments with `{model}` and `{port}`."""
     environment: tuple[tuple[str, str], ...] = ()
 
     def command(self, environment: Path, *, model: Path, port: int) -> list[str] | None:
-        """How it is started; None where it isn't installed."""
+        """The command that starts it; None if it isn't installed."""
         programs = environment / "bin"
         if self.program.startswith("python "):
             module = self.program.split()[1]
@@ -83,35 +83,35 @@ PEERS = (
 
 @contextmanager
 def contenders(options: Options, name: str, **settings: str) -> Iterator[list[Contender]]:
-    """All that can be compared, started and warm, this project's first. ``settings`` are for that one."""
+    """All servers to compare, running and warm, this project's first, which gets ``settings``."""
     entry = default_model()
     with ExitStack() as stack:
-        found = [stack.enter_context(ours(options, name, **settings))]
+        servers = [stack.enter_context(ours(options, name, **settings))]
         for peer in PEERS:
             for environment in (Path(sys.prefix), *options.peers):
                 port = free_ports(1)
                 command = peer.command(environment, model=entry.path, port=port)
                 if command is not None:
-                    found.append(stack.enter_context(_started(peer, command, entry, port, options.work)))
+                    servers.append(stack.enter_context(_started(peer, command, entry, port, options.directory)))
                     break
-        yield found
+        yield servers
 
 
 def default_model() -> ModelEntry:
-    """The default model, brought if it isn't there."""
+    """The default model, downloaded if it is missing."""
     return pull_default(Registry(data_dir()))
 
 
 @contextmanager
 def ours(options: Options, name: str, **settings: str) -> Iterator[Contender]:
-    """The embedded server with the default model, warm."""
-    began = time.perf_counter()
+    """The embedded server with the default model, running and warm."""
+    started_at = time.perf_counter()
     settings = {"RESPONSES_ENGINE": "mlx", **options.settings, **settings}
-    with embedded_server(options.work / name, settings, models=data_dir()) as server:
+    with embedded_server(options.directory / name, settings, models=data_dir()) as server:
         assert server.process is not None
         target = target_of(server)
         _wait_until_ready(target, server.process)
-        yield Contender(OURS, target, server.process.pid, time.perf_counter() - began)
+        yield Contender(OURS, target, server.process.pid, time.perf_counter() - started_at)
 
 
 @contextmanager
@@ -120,13 +120,13 @@ def _started(peer: Peer, command: Sequence[str], entry: ModelEntry, port: int, w
     libraries = data_dir() / "libraries"
     if (version := preload_openblas(libraries)) is not None:
         environment["LD_PRELOAD"] = str(libraries / f"libopenblas-{version}.so")
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     with (work / f"{peer.name}.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     try:
         target = Target(f"http://127.0.0.1:{port}/v1", api="chat", model=str(entry.path))
         _wait_until_ready(target, process)
-        yield Contender(peer.name, target, process.pid, time.perf_counter() - began)
+        yield Contender(peer.name, target, process.pid, time.perf_counter() - started_at)
     finally:
         process.send_signal(signal.SIGTERM)
         try:
@@ -141,7 +141,7 @@ def _wait_until_ready(target: Target, process: "subprocess.Popen[bytes]") -> Non
     while True:
         try:
             one_token(target, "Say yes.")
-        except (httpx.HTTPError, Failed):
+        except (httpx.HTTPError, RequestFailed):
             if process.poll() is not None or time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
@@ -150,11 +150,11 @@ def _wait_until_ready(target: Target, process: "subprocess.Popen[bytes]") -> Non
 
 
 def one_token(target: Target, text: str) -> float:
-    """Seconds that a request of one token takes, not streamed, on a connection of its own. Raises Failed."""
+    """Seconds of a request of one token, not streamed, on a new connection. Raises RequestFailed."""
     body = target.body([{"role": "user", "content": text}], tokens=1, stream=False)
     headers = {"authorization": f"Bearer {target.key}"} if target.key else {}
-    began = time.perf_counter()
+    started_at = time.perf_counter()
     answer = httpx.post(target.url + target.path, json=body, headers=headers, timeout=START_SECONDS)
     if answer.status_code != 200:
-        raise Failed(f"{answer.status_code}: {answer.text[:300]}")
-    return time.perf_counter() - began
+        raise RequestFailed(f"{answer.status_code}: {answer.text[:300]}")
+    return time.perf_counter() - started_at

@@ -1,4 +1,4 @@
-"""How much of the machine others used during a measurement: figures from a busy machine mean little."""
+"""The processor use of other programs during a measurement, which makes its figures unreliable."""
 
 import os
 import sys
@@ -11,35 +11,35 @@ from .processes import usage_of
 
 Result = TypeVar("Result")
 
-MOST = 0.1
-"""Of one core: a measurement with more is repeated."""
+MAX_CORES = 0.1
+"""Limit in cores, above which a measurement is repeated."""
 _SERVICES = ("postgres", "redis-server")
-"""They work for the server that is measured."""
+"""They belong to the measured server."""
 
 
 class Disturbance:
-    """Counts since it was made. Only on Linux; elsewhere there never was any."""
+    """Measures the processor use of other programs since its creation; always 0 except on Linux."""
 
     def __init__(self) -> None:
-        self._began = time.perf_counter()
+        self._started_at = time.perf_counter()
         self._before = _others()
 
     def cores(self) -> float:
-        """How many cores others have kept busy on average."""
-        return max(0.0, _others() - self._before) / (time.perf_counter() - self._began)
+        """The mean number of cores that other programs used."""
+        return max(0.0, _others() - self._before) / (time.perf_counter() - self._started_at)
 
-    def tell(self) -> float:
-        """The same, and a line of warning when it is too much."""
+    def warn(self) -> float:
+        """The same; prints a warning if it is above the limit."""
         cores = self.cores()
-        if cores > MOST:
-            print(f"    others kept {cores:.2f} cores busy meanwhile: these figures mean little", flush=True)
+        if cores > MAX_CORES:
+            print(f"    other programs used {cores:.2f} cores meanwhile: these figures are unreliable", flush=True)
         return cores
 
 
 def undisturbed(run: Callable[[int], Result], *, tries: int) -> tuple[Result, float]:
-    """The result of the run that others disturbed least, and how many cores they kept busy then.
+    """The result of the least disturbed attempt, and the cores that other programs used during it.
 
-    ``run`` is given the number of the try, to make other prompts each time: a prefix cache knows those of before.
+    ``run`` gets the number of the attempt, to use other prompts each time, which are not in a prefix cache.
     """
     best: tuple[Result, float] | None = None
     for number in range(tries):
@@ -48,14 +48,14 @@ def undisturbed(run: Callable[[int], Result], *, tries: int) -> tuple[Result, fl
         cores = disturbance.cores()
         if best is None or cores < best[1]:
             best = result, cores
-        if cores <= MOST:
+        if cores <= MAX_CORES:
             break
     assert best is not None
     return best
 
 
 def _others() -> float:
-    """Processor seconds of everything but this process, what it has started, and the services."""
+    """Processor seconds of all programs except this process, its descendants and the services."""
     if sys.platform != "linux":
         return 0.0
     ticks = os.sysconf("SC_CLK_TCK")

@@ -11,16 +11,16 @@ _PROC = Path("/proc")
 
 
 class Usage(NamedTuple):
-    """Of a process and all that it has started."""
+    """The usage of a process and its descendants."""
 
     cpu_seconds: float
-    """Of user and system, with those of children that have ended."""
+    """User and system time, including ended children."""
     memory_bytes: int
-    """Resident; pages that are shared count for each."""
+    """Resident memory; shared pages are counted for each process."""
 
 
 class _Row(NamedTuple):
-    """A process."""
+    """One process."""
 
     parent: int
     cpu_seconds: float
@@ -29,7 +29,7 @@ class _Row(NamedTuple):
 
 
 def usage_of(pid: int, *, also: Sequence[str] = ()) -> Usage:
-    """The usage of a process and its descendants now, and of all processes whose names are given."""
+    """The usage of a process and its descendants now, and of all processes with the names ``also``."""
     table = _linux_table() if sys.platform == "linux" else _ps_table()
     tree = {*_descendants(pid, table), *(number for number, row in table.items() if row.name in also)}
     rows = [table[number] for number in tree if number in table]
@@ -37,15 +37,15 @@ def usage_of(pid: int, *, also: Sequence[str] = ()) -> Usage:
 
 
 class ThreadUsage(NamedTuple):
-    """Of one of the system's threads."""
+    """The usage of one thread of the system."""
 
     cpu_seconds: float
     queued_seconds: float
-    """How long it could have run and had no core."""
+    """Time in which it was ready to run but had no core."""
 
 
 def thread_usage(pid: int) -> dict[int, dict[int, ThreadUsage]]:
-    """The usage of each thread of a process and its descendants, by process; empty where it can't be read."""
+    """The usage of each thread of a process and its descendants, by process; empty if the system doesn't provide it."""
     if sys.platform != "linux":
         return {}
     usage: dict[int, dict[int, ThreadUsage]] = {}
@@ -61,15 +61,15 @@ def thread_usage(pid: int) -> dict[int, dict[int, ThreadUsage]]:
 
 
 def _descendants(pid: int, table: Mapping[int, _Row]) -> list[int]:
-    found, new = [pid], {pid}
+    pids, new = [pid], {pid}
     while new:
         new = {number for number, row in table.items() if row.parent in new}
-        found += new
-    return found
+        pids += new
+    return pids
 
 
 def _linux_table() -> dict[int, _Row]:
-    """Every process; what has ended is counted with its parent."""
+    """Every process; ended ones are counted with their parents."""
     ticks, page = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
     table = {}
     for entry in _PROC.iterdir():

@@ -1,4 +1,4 @@
-"""Texts for the default model; the same for the same seed."""
+"""Texts for the default model, which depend only on their seed."""
 
 import random
 
@@ -17,7 +17,7 @@ _VERBS = (
     "sells", "teaches", "visits", "washes",
 )  # fmt: skip
 _TOKENS_PER_WORD = 1.15
-"""About, with a usual tokenizer."""
+"""Approximately, with a usual tokenizer."""
 
 
 def story(seed: object) -> str:
@@ -31,7 +31,7 @@ def story(seed: object) -> str:
 
 
 def notes(tokens: int, seed: object) -> str:
-    """A text of about so many tokens."""
+    """A text of about ``tokens`` tokens."""
     draw = random.Random(f"notes/{seed}")
     sentences, count = [f"You are a careful assistant. These are the notes of archive {seed}."], 12
     while count * _TOKENS_PER_WORD < tokens:

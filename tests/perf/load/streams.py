@@ -1,7 +1,7 @@
-"""A client that costs little: many streams on one thread, by plain sockets, with the time of each delta.
+"""A fast client: many streams on one thread, on plain sockets, with the time of each delta.
 
-It reads the Responses API and, for other servers, chat completions. Times are those of `time.perf_counter`, which on
-Linux and macOS are the same clock in all processes.
+It supports the Responses API and, for other servers, chat completions. Times are those of `time.perf_counter`, which is
+the same clock in all processes on Linux and macOS.
 """
 
 import json
@@ -19,15 +19,15 @@ TIMEOUT_SECONDS = 300.0
 
 _DELTA = re.compile(rb'"delta":\s*"((?:[^"\\]|\\.)*)"')
 _ID = re.compile(rb'"id":\s*"(resp_[^"]*)"')
-_CUT_OFF = "the stream ended before its last event"
+_INCOMPLETE = "the stream ended before its last event"
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where requests go."""
+    """The server and endpoint of requests."""
 
     url: str
-    """Up to and with `/v1`."""
+    """The base URL, which ends with `/v1`."""
     key: str = ""
     api: Api = "responses"
     model: str = ""
@@ -35,13 +35,13 @@ class Target:
 
     @property
     def path(self) -> str:
-        """Of the endpoint."""
+        """The path of the endpoint."""
         return "/responses" if self.api == "responses" else "/chat/completions"
 
     def body(
         self, messages: Sequence[dict[str, str]], *, tokens: int, stream: bool = True, **more: Any
     ) -> dict[str, Any]:
-        """A greedy request for so many tokens."""
+        """The body of a greedy request for ``tokens`` tokens."""
         body: dict[str, Any] = {"temperature": 0, "stream": stream, **more}
         if self.model:
             body["model"] = self.model
@@ -73,13 +73,13 @@ class Target:
 
 @dataclass(slots=True)
 class Stream:
-    """One answer: what came, and when."""
+    """One answer: its deltas and their times."""
 
     sent: float
     times: list[float] = field(default_factory=list)
-    """The arrival of each delta that carries text."""
+    """The arrival time of each delta with text."""
     pieces: list[bytes] = field(default_factory=list)
-    """The text of these deltas, as JSON escapes it."""
+    """The text of these deltas as escaped JSON."""
     id: str = ""
     end: float = 0.0
     usage: dict[str, Any] = field(default_factory=dict)
@@ -92,13 +92,13 @@ class Stream:
 
     @property
     def output_tokens(self) -> int:
-        """Tokens by usage; where there is none, the number of deltas."""
+        """The tokens by usage; without usage, the number of deltas."""
         count = self.usage.get("output_tokens", self.usage.get("completion_tokens"))
         return int(count) if count else len(self.times)
 
     @property
     def cached_tokens(self) -> int:
-        """Tokens of the prompt that came from a prefix cache, by usage."""
+        """The cached tokens of the prompt, by usage."""
         details = self.usage.get("input_tokens_details") or self.usage.get("prompt_tokens_details") or {}
         return int(details.get("cached_tokens") or 0)
 
@@ -108,38 +108,38 @@ class Stream:
         return str(json.loads(b'"' + b"".join(self.pieces) + b'"'))
 
 
-class Failed(Exception):
-    """A request that should have succeeded has not."""
+class RequestFailed(Exception):
+    """A request failed."""
 
 
 def run_streams(target: Target, bodies: Sequence[dict[str, Any]], *, stagger: float = 0.0) -> list[Stream]:
-    """Send all requests at once, or ``stagger`` seconds apart, and read their streams to the end. Raises Failed."""
-    reading = Reading()
+    """Send all requests concurrently, or ``stagger`` seconds apart, and read their streams. Raises RequestFailed."""
+    reader = StreamReader()
     for number, body in enumerate(bodies):
         if number and stagger:
-            reading.read(until=time.perf_counter() + stagger)
-        reading.send(target, body)
-    return reading.finish()
+            reader.read(until=time.perf_counter() + stagger)
+        reader.send(target, body)
+    return reader.finish()
 
 
-class Reading:
-    """The streams that are being read. Requests may be sent while others are read."""
+class StreamReader:
+    """Reads several streams. Requests can be sent while streams are read."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._readers: list[_Reader] = []
+        self._readers: list[_AnswerParser] = []
         self._open = 0
 
     def send(self, target: Target, body: dict[str, Any]) -> Stream:
-        """Send one request; its stream fills while this reads."""
-        reader = _Reader(target, body)
+        """Send a request. Its stream is filled by ``read``."""
+        reader = _AnswerParser(target, body)
         self._readers.append(reader)
         self._selector.register(reader.socket, selectors.EVENT_READ, reader)
         self._open += 1
         return reader.stream
 
     def read(self, *, until: float | None = None, count: int | None = None) -> None:
-        """Read until this time; or until ``count`` streams have had their first delta; else until all have ended."""
+        """Read until the time ``until``, until ``count`` streams have their first delta, or until all have ended."""
         deadline = time.perf_counter() + TIMEOUT_SECONDS
         while self._open or until is not None:
             now = time.perf_counter()
@@ -148,29 +148,29 @@ class Reading:
             if count is not None and sum(bool(reader.stream.times) for reader in self._readers) >= count:
                 return
             if now >= deadline:
-                raise Failed("the server takes too long")
+                raise RequestFailed("the server took too long")
             wait = min(deadline, until or deadline) - now
             for key, _ in self._selector.select(max(0.0, wait)):
                 self._receive(key.data)
 
     def finish(self) -> list[Stream]:
-        """Read all to their end. Raises Failed unless all have succeeded."""
+        """Read all streams to the end. Raises RequestFailed unless all requests have succeeded."""
         try:
             self.read()
         finally:
             self.close()
         for reader in self._readers:
             if reader.stream.error:
-                raise Failed(reader.stream.error)
+                raise RequestFailed(reader.stream.error)
         return [reader.stream for reader in self._readers]
 
     def close(self) -> None:
-        """Leave what has not ended."""
+        """Close the streams that have not ended."""
         for reader in self._readers:
             reader.socket.close()
         self._selector.close()
 
-    def _receive(self, reader: "_Reader") -> None:
+    def _receive(self, reader: "_AnswerParser") -> None:
         data = reader.socket.recv(1 << 18)
         reader.feed(data, time.perf_counter())
         if not data:
@@ -178,8 +178,8 @@ class Reading:
             self._open -= 1
 
 
-class _Reader:
-    """Takes one answer apart: the head, the chunks of the transfer, the events."""
+class _AnswerParser:
+    """Parses one answer: the head, the chunks of the transfer, the events."""
 
     def __init__(self, target: Target, body: dict[str, Any]) -> None:
         self._api = target.api
@@ -194,53 +194,53 @@ class _Reader:
         self._has_ended = False
 
     def feed(self, data: bytes, now: float) -> None:
-        """Take what was received; nothing is the end."""
+        """Parse received bytes. Empty bytes are the end of the answer."""
         stream = self.stream
         self._raw += data
         if self._head is None:
-            head, found, rest = self._raw.partition(b"\r\n\r\n")
-            if found:
+            head, separator, rest = self._raw.partition(b"\r\n\r\n")
+            if separator:
                 self._head, self._raw = head, rest
                 self._is_chunked = b"transfer-encoding: chunked" in head.lower()
         if self._head is not None:
-            self._take_body()
+            self._parse_body()
             *events, self._body = self._body.split(b"\n\n")
             for event in events:
-                self._take_event(event, now)
+                self._parse_event(event, now)
         if data:
             return
         stream.end = stream.end or now
         if self._head is not None and b" 200 " not in self._head.partition(b"\r\n")[0]:
             stream.error = (self._head.partition(b"\r\n")[0] + b": " + self._body[:300]).decode(errors="replace")
         elif not stream.error and not self._has_ended:
-            stream.error = _CUT_OFF
+            stream.error = _INCOMPLETE
 
-    def _take_body(self) -> None:
+    def _parse_body(self) -> None:
         if not self._is_chunked:
             self._body += self._raw
             self._raw = b""
             return
-        place = 0
+        index = 0
         parts = []
-        while (line := self._raw.find(b"\r\n", place)) >= 0:
-            size = int(self._raw[place:line].split(b";")[0], 16)
+        while (line := self._raw.find(b"\r\n", index)) >= 0:
+            size = int(self._raw[index:line].split(b";")[0], 16)
             begin = line + 2
             if len(self._raw) < begin + size + 2:
                 break
             parts.append(self._raw[begin : begin + size])
-            place = begin + size + 2
-        self._raw = self._raw[place:]
+            index = begin + size + 2
+        self._raw = self._raw[index:]
         self._body += b"".join(parts)
 
-    def _take_event(self, event: bytes, now: float) -> None:
+    def _parse_event(self, event: bytes, now: float) -> None:
         if self._api == "responses":
-            self._take_response_event(event, now)
+            self._parse_response_event(event, now)
         elif event.startswith(b"data: {"):
-            self._take_completion(json.loads(event[6:]), now)
+            self._parse_completion(json.loads(event[6:]), now)
         elif event == b"data: [DONE]":
             self._end(now)
 
-    def _take_response_event(self, event: bytes, now: float) -> None:
+    def _parse_response_event(self, event: bytes, now: float) -> None:
         stream = self.stream
         kind = event[: event.find(b"\n")]
         if kind.endswith(b".delta"):
@@ -257,7 +257,7 @@ class _Reader:
         elif kind in (b"event: response.failed", b"event: error"):
             stream.error = event.decode(errors="replace")[:500]
 
-    def _take_completion(self, chunk: dict[str, Any], now: float) -> None:
+    def _parse_completion(self, chunk: dict[str, Any], now: float) -> None:
         stream = self.stream
         stream.usage = chunk.get("usage") or stream.usage
         for choice in chunk.get("choices") or []:

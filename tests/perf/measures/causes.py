@@ -1,6 +1,6 @@
-"""Where the time of a step goes: the tiny model once more, traced, by the causes of `tests.perf.trace.points`.
+"""The time of a step by its causes (`tests.perf.trace.points`): a traced run with the tiny model.
 
-The trace itself takes about a microsecond for each traced call: these steps are longer than those that are compared.
+The trace takes about a microsecond per traced call, so these steps are longer than those that are compared.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,39 +23,39 @@ from tests.perf.trace.table import (
     by_thread,
 )
 
-from .tiny import LEVELS, SETTINGS, Runner, Served, child, counted, tiny_models, tokens_of, work
+from .tiny import LEVELS, SETTINGS, Runner, Served, child, stream_count, tiny_models, tokens_of, work
 
 NAMES = "bare", "engine", "embedded", "team"
-LEAST_MS = 0.02
+MIN_SHOWN_MS = 0.02
 COLUMN = max(map(len, (*MLX, WORK_IN_MLX, LOCK_IN_MLX, LOCK_OUTSIDE)))
 KINDS: tuple[SamplingKind, ...] = ("greedy", "own")
 
 
 def run(options: Options, report: Report) -> None:
-    """Trace each of those that are compared."""
+    """Trace each alternative."""
     phases = [(kind, level) for kind in KINDS for level in options.levels(*LEVELS)]
     traced = {name: times for name in NAMES if (times := trace(name, phases, options, report))}
-    note_causes(traced, report)
+    add_causes(traced, report)
 
 
 def trace(name: str, phases: list[tuple[SamplingKind, int]], options: Options, report: Report) -> dict[str, StepTimes]:
-    """The mean step of each phase; none where it can't be run."""
-    directory = TraceDirectory(options.work / f"trace-{name}")
+    """The mean step of each phase; empty if the alternative can't run here."""
+    directory = TraceDirectory(options.directory / f"trace-{name}")
     usage: list[tuple[Usages, Usages]] = []
-    with traced_runner(name, options, directory) as (thing, pid):
-        if thing is None:
+    with traced_runner(name, options, directory) as (runner, pid):
+        if runner is None:
             return {}
-        thing.run(work("warm", 8, 100))
+        runner.run(work("warm", 8, 100))
         for kind, level in phases:
             directory.begin(f"{kind}/{level}")
             before = thread_usage(pid)
-            thing.run(work(f"traced/{kind}", level, tokens_of(options, level), kind))
+            runner.run(work(f"traced/{kind}", level, tokens_of(options, level), kind))
             usage.append((before, thread_usage(pid)))
-    # The traced processes have written what they counted when they were idle, or at their end.
+    # The traced processes write their counts when they are idle, and at their end.
     names = directory.thread_names()
     for (kind, level), readings in zip(phases, usage, strict=True):
         threads = by_thread(*readings, names)
-        report.note_details(
+        report.add_details(
             f"trace/{name}/{kind}/{level}", {"threads": {thread: used._asdict() for thread, used in threads.items()}}
         )
     return {
@@ -67,7 +67,7 @@ def trace(name: str, phases: list[tuple[SamplingKind, int]], options: Options, r
 
 @contextmanager
 def traced_runner(name: str, options: Options, directory: TraceDirectory) -> Iterator[tuple[Runner | None, int]]:
-    """One of those that are compared, and its process, with the trace switched on."""
+    """One alternative and the id of its process, with the trace enabled."""
     models = tiny_models(options)
     if name in ("bare", "engine"):
         with child(name, models, directory.environment) as started:
@@ -75,7 +75,7 @@ def traced_runner(name: str, options: Options, directory: TraceDirectory) -> Ite
         return
     start = embedded_server if name == "embedded" else small_team
     settings = {**SETTINGS, **options.settings, **directory.environment}
-    with start(options.work / f"tiny-traced-{name}", settings, models=models) as server:
+    with start(options.directory / f"tiny-traced-{name}", settings, models=models) as server:
         if server is None:
             yield None, 0
             return
@@ -83,8 +83,8 @@ def traced_runner(name: str, options: Options, directory: TraceDirectory) -> Ite
         yield Served(server), server.process.pid
 
 
-def note_causes(traced: Mapping[str, Mapping[str, StepTimes]], report: Report) -> None:
-    """Print and keep the milliseconds of a step, by cause."""
+def add_causes(traced: Mapping[str, Mapping[str, StepTimes]], report: Report) -> None:
+    """Print and store the milliseconds of a step by cause."""
     for name, phases in traced.items():
         for phase, times in phases.items():
             bare = traced["bare"].get(phase)
@@ -102,23 +102,23 @@ def note_causes(traced: Mapping[str, Mapping[str, StepTimes]], report: Report) -
                 },
                 "outside_ms": {cause: round(value, 4) for cause, value in outside.items()},
             }
-            print(f"traced, {kind}, {counted(int(level))}, {name}: {times.wall:.2f} ms a step")
+            print(f"traced, {kind}, {stream_count(int(level))}, {name}: {times.wall:.2f} ms a step")
             for cause in MLX:
                 spent = times.causes[cause]
                 print(f"    {cause:{COLUMN}} {spent.wall:7.3f} ms, of the processor {spent.cpu:.3f}")
-            for cause, value in shortened(outside).items():
+            for cause, value in summarise(outside).items():
                 print(f"    {cause:{COLUMN}} {value:7.3f} ms")
-            print("    threads: " + shown_threads(details["threads"]), flush=True)
+            print("    threads: " + format_threads(details["threads"]), flush=True)
 
 
-def shortened(causes: Mapping[str, float]) -> dict[str, float]:
-    """The sum, what counts, and the rest."""
-    large = {cause: value for cause, value in causes.items() if abs(value) >= LEAST_MS}
-    return {"outside MLX": sum(causes.values()), **large, "the rest": sum(causes.values()) - sum(large.values())}
+def summarise(causes: Mapping[str, float]) -> dict[str, float]:
+    """The sum, the large values, and the sum of the others."""
+    large = {cause: value for cause, value in causes.items() if abs(value) >= MIN_SHOWN_MS}
+    return {"outside MLX": sum(causes.values()), **large, "others": sum(causes.values()) - sum(large.values())}
 
 
-def shown_threads(threads: Mapping[str, Mapping[str, float]]) -> str:
-    """The threads that use the most."""
+def format_threads(threads: Mapping[str, Mapping[str, float]]) -> str:
+    """The threads with the most processor time, as text."""
     return ", ".join(
         f"{name} {usage['cpu_seconds']:.2f} s (queued {usage['queued_seconds']:.2f})"
         for name, usage in list(threads.items())[:7]

@@ -1,4 +1,4 @@
-"""The default model beside another program that keeps one core busy: what is left of the quiet speed."""
+"""The speed of the default model beside a program that keeps one core busy, compared with the quiet machine."""
 
 import os
 import statistics
@@ -14,17 +14,17 @@ from tests.perf.load.streams import run_streams
 from tests.perf.options import Options
 from tests.perf.report import Figure, Report
 
-from .tiny import counted
+from .tiny import stream_count
 
 LEVELS = 1, 8
 TOKENS = 48
-LEAST_RATIO = 0.5
+MIN_RATIO = 0.5
 _SPIN = "while True: pass"
 
 
 @contextmanager
 def busy_neighbour() -> Iterator[None]:
-    """A program that keeps one core busy; on Linux always the same one."""
+    """A program that keeps one core busy; on Linux always the same core."""
     process = subprocess.Popen([sys.executable, "-c", _SPIN])
     try:
         if sys.platform == "linux":
@@ -36,7 +36,7 @@ def busy_neighbour() -> Iterator[None]:
 
 
 def run(options: Options, report: Report) -> None:
-    """Quiet and busy in turn."""
+    """Measure the quiet and the busy machine in turn."""
     with ours(options, "neighbour") as server:
         for level in options.levels(*LEVELS):
             rates: dict[str, list[float]] = {"quiet": [], "busy": []}
@@ -44,17 +44,17 @@ def run(options: Options, report: Report) -> None:
                 for name in rates:
                     with busy_neighbour() if name == "busy" else nullcontext():
                         rates[name].append(rate(server, level, f"{number}/{name}"))
-            report.note_details(f"neighbour/{level}", rates)
+            report.add_details(f"neighbour/{level}", rates)
             ratio = statistics.median(busy / quiet for quiet, busy in zip(*rates.values(), strict=True))
-            title = f"default model, {counted(level)}, beside a busy program / alone, tokens a second"
-            report.note(f"neighbour/{level}/ratio", Figure(title=title, value=ratio, at_least=LEAST_RATIO))
+            title = f"default model, {stream_count(level)}, beside a busy program / alone, tokens a second"
+            report.add(f"neighbour/{level}/ratio", Figure(title=title, value=ratio, at_least=MIN_RATIO))
 
 
 def rate(server: Contender, level: int, seed: str) -> float:
-    """Tokens a second of so many streams."""
+    """Tokens a second of ``level`` streams."""
     target = server.target
     bodies = [
-        target.body([{"role": "user", "content": story(f"neighbour/{seed}/{place}")}], tokens=TOKENS)
-        for place in range(level)
+        target.body([{"role": "user", "content": story(f"neighbour/{seed}/{index}")}], tokens=TOKENS)
+        for index in range(level)
     ]
     return tokens_per_second(run_streams(target, bodies))

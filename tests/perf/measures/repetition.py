@@ -1,7 +1,8 @@
-"""Output that repeats the prompt: a JSON document edited, a file quoted; and prose, which repeats nothing.
+"""Output that repeats the prompt (an edited JSON document, a quoted file), and prose, which repeats nothing.
 
-`--against NAME=VALUE` starts a second server with that setting, such as one that speculates: tokens a second of the
-second over the first, and whether greedy texts are the same. Without it the first one's speed is all that is measured.
+`--against NAME=VALUE` starts a second server with this setting, such as one with speculation. The ratio of its tokens a
+second to those of the first server is measured, and whether the greedy texts are the same. Without the option only the
+first server is measured.
 """
 
 import json
@@ -37,8 +38,8 @@ def load_settings(path):
 
 
 @dataclass(slots=True)
-class Passes:
-    """One server's answers to one kind of request."""
+class Results:
+    """The results of one server for one kind of request."""
 
     rates: list[float] = field(default_factory=list)
     """Tokens a second from the first delta to the last."""
@@ -46,7 +47,7 @@ class Passes:
 
 
 def prompt(kind: str, number: int) -> str:
-    """The request of a round."""
+    """The prompt of a round."""
     if kind == "prose":
         return story(f"prose/{number}")
     if kind == "file quoted":
@@ -54,8 +55,8 @@ def prompt(kind: str, number: int) -> str:
     document = {
         "version": number,
         "places": [
-            {"id": place, "name": f"{name} harbor", "open": place % 2 == 0, "visitors": 100 * place + number}
-            for place, name in enumerate(_NAMES)
+            {"id": index, "name": f"{name} harbor", "open": index % 2 == 0, "visitors": 100 * index + number}
+            for index, name in enumerate(_NAMES)
         ],
     }
     return (
@@ -65,44 +66,44 @@ def prompt(kind: str, number: int) -> str:
 
 
 def run(options: Options, report: Report) -> None:
-    """One stream at a time, the servers in turn."""
-    seen: dict[str, dict[str, Passes]] = {}
+    """Measure one stream at a time, the servers in turn."""
+    results: dict[str, dict[str, Results]] = {}
     with ExitStack() as stack:
         servers = {"without": stack.enter_context(ours(options, "repetition"))}
         if options.against:
             servers["with"] = stack.enter_context(ours(options, "repetition-with", **options.against))
         for kind in TOKENS:
-            seen[kind] = {name: Passes() for name in servers}
+            results[kind] = {name: Results() for name in servers}
             for number in range(options.rounds):
                 for name, server in servers.items():
-                    answer(server, kind, number, seen[kind][name])
-    for kind, passes in seen.items():
-        note(kind, passes, options, report)
+                    answer(server, kind, number, results[kind][name])
+    for kind, by_server in results.items():
+        add_figures(kind, by_server, options, report)
 
 
-def answer(server: Contender, kind: str, number: int, passes: Passes) -> None:
-    """Ask one server once."""
+def answer(server: Contender, kind: str, number: int, results: Results) -> None:
+    """Measure one server once."""
     target = server.target
     messages = [{"role": "user", "content": prompt(kind, number)}]
     (stream,) = run_streams(target, [target.body(messages, tokens=TOKENS[kind])])
-    passes.rates.append((stream.output_tokens - 1) / (stream.times[-1] - stream.times[0]))
-    passes.texts.append(stream.text)
+    results.rates.append((stream.output_tokens - 1) / (stream.times[-1] - stream.times[0]))
+    results.texts.append(stream.text)
 
 
-def note(kind: str, passes: Mapping[str, Passes], options: Options, report: Report) -> None:
-    """Keep the medians, and the ratio where there are two."""
+def add_figures(kind: str, results: Mapping[str, Results], options: Options, report: Report) -> None:
+    """Store the medians, and the ratio if there are two servers."""
     key = f"repetition/{kind.replace(' ', '-').lower()}"
-    report.note_details(key, {"settings": options.against, **{name: of.rates for name, of in passes.items()}})
-    for name, of in passes.items():
+    report.add_details(key, {"settings": options.against, **{name: own.rates for name, own in results.items()}})
+    for name, own in results.items():
         title = f"one stream, {kind}, {name} speculation"
-        figure = Figure(title=title, value=statistics.median(of.rates), unit="tokens a second")
-        report.note(f"{key}/{name}", figure)
-    if "with" not in passes:
+        figure = Figure(title=title, value=statistics.median(own.rates), unit="tokens a second")
+        report.add(f"{key}/{name}", figure)
+    if "with" not in results:
         return
-    ratio = statistics.median(a / b for a, b in zip(passes["with"].rates, passes["without"].rates, strict=True))
-    least = PROSE_RATIO if kind == "prose" else REPETITIVE_RATIO
-    report.note(f"{key}/ratio", Figure(title=f"one stream, {kind}, with / without", value=ratio, at_least=least))
-    same = sum(a == b for a, b in zip(passes["with"].texts, passes["without"].texts, strict=True))
-    share = same / len(passes["with"].texts)
+    ratio = statistics.median(a / b for a, b in zip(results["with"].rates, results["without"].rates, strict=True))
+    at_least = PROSE_RATIO if kind == "prose" else REPETITIVE_RATIO
+    report.add(f"{key}/ratio", Figure(title=f"one stream, {kind}, with / without", value=ratio, at_least=at_least))
+    same = sum(a == b for a, b in zip(results["with"].texts, results["without"].texts, strict=True))
+    share = same / len(results["with"].texts)
     title = f"one stream, {kind}, texts that are the same with and without"
-    report.note(f"{key}/same", Figure(title=title, value=share, at_least=1.0))
+    report.add(f"{key}/same", Figure(title=title, value=share, at_least=1.0))

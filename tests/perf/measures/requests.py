@@ -1,4 +1,4 @@
-"""Single requests to the default model: a start, one token, and the second turn of a long conversation."""
+"""Single requests to the default model: the start, one token, and the second turn of a long conversation."""
 
 import statistics
 
@@ -13,40 +13,40 @@ from .default_model import PEER
 ONE_TOKEN_REQUESTS = 20
 PREFIX_TOKENS = 1400
 ANSWER_TOKENS = 16
-MOST_READY_SECONDS = 4.0
+MAX_READY_SECONDS = 4.0
 
 
 def run(options: Options, report: Report) -> None:
-    """All servers in turn."""
+    """Measure all servers in turn."""
     with ours(options, "requests"):
-        pass  # what is made once is made: a warm start is measured
+        pass  # creates the caches: a warm start is measured
     with contenders(options, "requests") as servers:
         for server in servers:
-            most = MOST_READY_SECONDS if server.name == OURS else None
+            at_most = MAX_READY_SECONDS if server.name == OURS else None
             title = f"default model, {server.name}, start to first answer"
-            report.note(
+            report.add(
                 f"requests/{server.name}/ready",
-                Figure(title=title, value=server.ready_seconds, unit="s", at_most=most),
+                Figure(title=title, value=server.ready_seconds, unit="s", at_most=at_most),
             )
         for name, values in (
             ("one token", {server.name: one_token_seconds(server, options.rounds) for server in servers}),
             ("second turn's first token", second_turns(servers, options.rounds)),
         ):
-            note(name, values, report)
+            add_figures(name, values, report)
 
 
 def one_token_seconds(server: Contender, rounds: int) -> list[float]:
-    """The median of each round; all requests differ."""
+    """The median of each round, with different requests."""
     return [
         statistics.median(
-            one_token(server.target, f"Say yes, number {number}/{place}.") for place in range(ONE_TOKEN_REQUESTS)
+            one_token(server.target, f"Say yes, number {number}/{index}.") for index in range(ONE_TOKEN_REQUESTS)
         )
         for number in range(rounds)
     ]
 
 
 def second_turns(servers: list[Contender], rounds: int) -> dict[str, list[float]]:
-    """Seconds to the first token of turn 2, the history sent again."""
+    """Seconds to the first token of turn 2, which repeats the history."""
     seconds: dict[str, list[float]] = {server.name: [] for server in servers}
     for number in range(rounds):
         for server in servers:
@@ -64,17 +64,17 @@ def second_turns(servers: list[Contender], rounds: int) -> dict[str, list[float]
     return seconds
 
 
-def note(name: str, values: dict[str, list[float]], report: Report) -> None:
-    """Keep the medians, and ours over each other's."""
+def add_figures(name: str, values: dict[str, list[float]], report: Report) -> None:
+    """Store the medians, and the ratios of this project's server to the others."""
     key = name.replace(" ", "-").replace("'", "")
-    report.note_details(f"requests/{key}", values)
+    report.add_details(f"requests/{key}", values)
     for server, seconds in values.items():
         title = f"default model, {server}, {name}"
         figure = Figure(title=title, value=statistics.median(seconds) * 1000, unit="ms")
-        report.note(f"requests/{server}/{key}", figure)
+        report.add(f"requests/{server}/{key}", figure)
         if server != OURS:
             ratio = statistics.median(a / b for a, b in zip(values[OURS], seconds, strict=True))
             figure = Figure(
                 title=f"default model, {OURS} / {server}, {name}", value=ratio, at_most=1.0 if server == PEER else None
             )
-            report.note(f"requests/{server}/{key}-ratio", figure)
+            report.add(f"requests/{server}/{key}-ratio", figure)

@@ -1,7 +1,7 @@
-"""Ten turns over a prefix of 1,500 tokens: what the first token of a later turn takes of the first one's.
+"""Ten turns with a prefix of 1,500 tokens: the time to the first token of later turns, compared with the first turn.
 
-By chain (`previous_response_id`) and by replay of the history. After the last turn the server is killed and started
-again, and one more turn is taken in the new process.
+Turns are chained (`previous_response_id`) or replay the history. After the last turn the server is killed and started
+again, and the new process answers one more turn.
 """
 
 import signal
@@ -18,79 +18,79 @@ from tests.perf.load.streams import run_streams
 from tests.perf.options import Options, data_dir
 from tests.perf.report import Figure, Report
 
-Way = Literal["chain", "replay"]
-WAYS: tuple[Way, ...] = ("chain", "replay")
+Method = Literal["chain", "replay"]
+METHODS: tuple[Method, ...] = ("chain", "replay")
 TURNS = 10
 PREFIX_TOKENS = 1500
 ANSWER_TOKENS = 12
-MOST_RATIO = 0.055
+MAX_RATIO = 0.055
 WRITING_SECONDS = 2.0
-"""What may be written for the next process is written by then."""
+"""Time for the process to write its prefix cache to disk."""
 
 
 @dataclass(slots=True)
 class Conversation:
-    """One conversation with a server that may have been started again."""
+    """One conversation with a server that may be restarted."""
 
-    way: Way
+    method: Method
     seed: str
     messages: list[dict[str, str]] = field(default_factory=list)
     previous: str = ""
     seconds: list[float] = field(default_factory=list)
-    """To the first token of each turn."""
+    """Seconds to the first token of each turn."""
     cached: list[int] = field(default_factory=list)
-    """Tokens of each turn's prompt that came from a cache."""
+    """Cached tokens of each turn's prompt."""
 
     def turn(self, server: LiveServer) -> None:
-        """Take one more turn."""
+        """Send one more turn."""
         target = target_of(server)
         new = [{"role": "user", "content": story(f"{self.seed}/{len(self.seconds)}")}]
         if not self.messages:
             new.insert(0, {"role": "system", "content": notes(PREFIX_TOKENS, self.seed)})
         self.messages += new
         more: dict[str, Any] = {"previous_response_id": self.previous} if self.previous else {}
-        sent = new if self.way == "chain" else self.messages
+        sent = new if self.method == "chain" else self.messages
         (stream,) = run_streams(target, [target.body(sent, tokens=ANSWER_TOKENS, **more)])
         self.messages.append({"role": "assistant", "content": stream.text})
-        self.previous = stream.id if self.way == "chain" else ""
+        self.previous = stream.id if self.method == "chain" else ""
         self.seconds.append(stream.first)
         self.cached.append(stream.cached_tokens)
 
 
 def run(options: Options, report: Report) -> None:
-    """All turns in one process, the last one in the next."""
+    """Measure all turns in one process, and one more in the next."""
     default_model()
     settings = {"RESPONSES_ENGINE": "mlx", **options.settings}
     conversations: list[Conversation] = []
     for number in range(options.rounds):
-        with embedded_server(options.work / f"turns-{number}", settings, models=data_dir()) as server:
-            both = [Conversation(way, f"{way}/{number}") for way in WAYS]
-            for conversation in both:
+        with embedded_server(options.directory / f"turns-{number}", settings, models=data_dir()) as server:
+            pair = [Conversation(method, f"{method}/{number}") for method in METHODS]
+            for conversation in pair:
                 for _ in range(TURNS):
                     conversation.turn(server)
             time.sleep(WRITING_SECONDS)
             server.stop(signal.SIGKILL)
             server.start()
-            for conversation in both:
+            for conversation in pair:
                 conversation.turn(server)
-            conversations += both
-    for way in WAYS:
-        note(way, [conversation for conversation in conversations if conversation.way == way], report)
+            conversations += pair
+    for method in METHODS:
+        add_figures(method, [conversation for conversation in conversations if conversation.method == method], report)
 
 
-def note(way: Way, conversations: list[Conversation], report: Report) -> None:
-    """Keep the medians of the rounds."""
-    report.note_details(
-        f"turns/{way}", [{"first_token_s": talk.seconds, "cached_tokens": talk.cached} for talk in conversations]
+def add_figures(method: Method, conversations: list[Conversation], report: Report) -> None:
+    """Store the medians of the rounds."""
+    report.add_details(
+        f"turns/{method}", [{"first_token_s": talk.seconds, "cached_tokens": talk.cached} for talk in conversations]
     )
-    title = f"turns over {PREFIX_TOKENS:,} tokens by {way}"
+    title = f"turns over {PREFIX_TOKENS:,} tokens by {method}"
     first = statistics.median(talk.seconds[0] for talk in conversations)
-    report.note(f"turns/{way}/first", Figure(title=f"{title}, first token of turn 1", value=first, unit="s"))
+    report.add(f"turns/{method}/first", Figure(title=f"{title}, first token of turn 1", value=first, unit="s"))
     for key, name, turn in (
         ("second", "turn 2", 1),
         ("tenth", f"turn {TURNS}", TURNS - 1),
         ("restarted", "the next turn after a restart", TURNS),
     ):
         ratio = statistics.median(talk.seconds[turn] / talk.seconds[0] for talk in conversations)
-        most = None if key == "tenth" else MOST_RATIO
-        report.note(f"turns/{way}/{key}", Figure(title=f"{title}, {name} / turn 1", value=ratio, at_most=most))
+        at_most = None if key == "tenth" else MAX_RATIO
+        report.add(f"turns/{method}/{key}", Figure(title=f"{title}, {name} / turn 1", value=ratio, at_most=at_most))

@@ -1,4 +1,4 @@
-"""When an engine gave its tokens away, for the delay until a client has them."""
+"""Records when an engine emits its tokens, to measure their delay to a client."""
 
 import atexit
 import functools
@@ -14,12 +14,13 @@ from .points import EMISSIONS
 
 
 def install(directory: Path) -> None:
-    """Note them in this process from now on, and write ``emissions-PID.json`` at its end: by response, the time of each
-    token, by the clock of `time.perf_counter`.
+    """Record the tokens of this process, and write ``emissions-PID.json`` at its end.
+
+    The file has the time of each token by response, from the clock of `time.perf_counter`.
     """
     times: dict[str, list[float]] = defaultdict(list)
 
-    def noting(emit: Any, _: str) -> Any:
+    def recording(emit: Any, _: str) -> Any:
         @functools.wraps(emit)
         def call(self: Any, chunks: Any) -> Any:
             now = time.perf_counter()
@@ -35,11 +36,11 @@ def install(directory: Path) -> None:
             (directory / f"emissions-{os.getpid()}.json").write_text(json.dumps(times))
 
     atexit.register(write)
-    patch_on_import((point, noting) for point in EMISSIONS)
+    patch_on_import((point, recording) for point in EMISSIONS)
 
 
 def read_emissions(directory: Path) -> dict[str, list[float]]:
-    """What all processes have written."""
+    """The times of all processes, by response."""
     return {
         response: times
         for file in directory.glob("emissions-*.json")

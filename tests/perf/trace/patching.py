@@ -11,7 +11,7 @@ from typing import Any
 from .points import Point
 
 Patch = tuple[Point, Callable[[Any, str], Any]]
-"""A function, and what makes its replacement from it and the point's cause."""
+"""A function to replace, and a factory of its replacement, which gets the function and the point's cause."""
 
 
 def patch_on_import(patches: Iterable[Patch]) -> None:
@@ -30,7 +30,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Where the module is; None for all others."""
+        """The spec of a module with patches; None for all others."""
         if name not in self._patches:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)

@@ -1,4 +1,4 @@
-"""What a trace says: milliseconds of a step, by cause."""
+"""The results of a trace: milliseconds of a step by cause."""
 
 import json
 import time
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from tests.perf.load.processes import ThreadUsage
 
 from .points import DISPATCHING, EVALUATING, IDLE, STEP
-from .startup_path import watched_by
+from .startup_path import startup_environment
 from .tracer import PAUSE_SECONDS, PHASE_FILE
 
 MLX = (STEP, DISPATCHING, EVALUATING)
@@ -20,11 +20,11 @@ LOCK_IN_MLX = "MLX's calls beyond bare: waiting"
 LOCK_OUTSIDE = "waiting for lock or core elsewhere"
 
 Usages = Mapping[int, Mapping[int, ThreadUsage]]
-"""Of threads, by process."""
+"""Usage by process and thread."""
 
 
-class Spent(NamedTuple):
-    """Milliseconds of a step that one cause takes."""
+class Times(NamedTuple):
+    """Milliseconds of a step for one cause."""
 
     wall: float
     cpu: float
@@ -32,58 +32,58 @@ class Spent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """A mean step of one phase and size of batch."""
+    """The mean step of one phase and batch size."""
 
     steps: int
-    causes: Mapping[str, Spent]
+    causes: Mapping[str, Times]
 
     @property
     def wall(self) -> float:
-        """The whole step without being idle."""
+        """The whole step without idle time."""
         return sum(spent.wall for cause, spent in self.causes.items() if cause != IDLE)
 
     @property
     def mlx(self) -> float:
-        """Inside MLX's generator."""
+        """The time in MLX's generator."""
         return sum(self.causes[cause].wall for cause in MLX if cause in self.causes)
 
     @property
     def mlx_cpu(self) -> float:
-        """The processor time of the same."""
+        """The processor time in MLX's generator."""
         return sum(self.causes[cause].cpu for cause in MLX if cause in self.causes)
 
     def outside(self, bare: "StepTimes") -> dict[str, float]:
-        """Milliseconds outside MLX by cause, the largest first: each cause's processor time, and the waiting.
+        """Milliseconds outside MLX by cause, the largest first: the processor time of each cause, and the waiting time.
 
-        What MLX's own calls take beyond those of the bare step counts, too: processor time apart from waiting, which
-        is for the lock, for a core, or for what samplers had the device compute.
+        The time of MLX's calls beyond those of the bare step is included: their processor time, and their waiting
+        time, which is for the lock, for a core, or for computations of samplers on the device.
         """
-        found: dict[str, float] = defaultdict(float)
+        outside: dict[str, float] = defaultdict(float)
         for cause, spent in self.causes.items():
             if cause in MLX or cause == IDLE:
                 continue
-            found[cause] += spent.cpu
-            found[LOCK_OUTSIDE] += spent.wall - spent.cpu
-        found[WORK_IN_MLX] = self.mlx_cpu - bare.mlx_cpu
-        found[LOCK_IN_MLX] = self.mlx - bare.mlx - found[WORK_IN_MLX]
-        return dict(sorted(found.items(), key=lambda item: -item[1]))
+            outside[cause] += spent.cpu
+            outside[LOCK_OUTSIDE] += spent.wall - spent.cpu
+        outside[WORK_IN_MLX] = self.mlx_cpu - bare.mlx_cpu
+        outside[LOCK_IN_MLX] = self.mlx - bare.mlx - outside[WORK_IN_MLX]
+        return dict(sorted(outside.items(), key=lambda item: -item[1]))
 
 
 class TraceDirectory:
-    """Where the traced processes of one server write, and read what is measured now."""
+    """The directory in which traced processes of one server write, and from which they read the current phase."""
 
     def __init__(self, path: Path) -> None:
-        self.environment = watched_by("BENCH_TRACE_DIR", path)
-        """What the traced processes are given."""
+        self.environment = startup_environment("BENCH_TRACE_DIR", path)
+        """Environment variables of the traced processes."""
         self.path = path
 
     def begin(self, phase: str) -> None:
-        """What is generated from now on is of this phase."""
+        """Start a phase."""
         (self.path / PHASE_FILE).write_text(phase)
         time.sleep(2 * PAUSE_SECONDS)
 
     def step_times(self, phase: str, size: int) -> StepTimes | None:
-        """The mean step of a phase with so many sequences, of all processes."""
+        """The mean step of a phase with ``size`` sequences, in all processes."""
         steps = 0
         totals: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
         for content in self._dumps():
@@ -96,11 +96,11 @@ class TraceDirectory:
                 totals[cause][1] += cpu
         if not steps:
             return None
-        causes = {cause: Spent(wall / steps * 1000, cpu / steps * 1000) for cause, (wall, cpu) in totals.items()}
+        causes = {cause: Times(wall / steps * 1000, cpu / steps * 1000) for cause, (wall, cpu) in totals.items()}
         return StepTimes(steps, causes)
 
     def thread_names(self) -> dict[int, str]:
-        """Python's names of the system's threads."""
+        """The names of Python's threads, by their ids in the system."""
         return {int(number): name for content in self._dumps() for number, name in content["threads"].items()}
 
     def _dumps(self) -> list[dict[str, Any]]:
@@ -108,8 +108,9 @@ class TraceDirectory:
 
 
 def by_thread(before: Usages, after: Usages, names: Mapping[int, str]) -> dict[str, ThreadUsage]:
-    """The usage between two readings by the thread's name, numbers in it left out; the largest first. A thread that
-    Python didn't start in a process that is traced is MLX's or OpenBLAS's.
+    """The usage between two readings by the names of threads without their numbers, the largest first.
+
+    Threads in a traced process that Python didn't start belong to MLX or OpenBLAS.
     """
     found: dict[str, ThreadUsage] = {}
     for process, threads in after.items():

@@ -1,8 +1,8 @@
-"""Counts, for one thread, the wall and processor time of each cause; replaces the functions of `points` to do so.
+"""Measures the wall and processor time of one thread by cause, with replacements of the functions in `points`.
 
-Wall time without processor time is waiting: for the interpreter lock or for a core; in MLX's own calls, for the device,
-too. Nothing of the project knows of this: Python imports it at its start where `BENCH_TRACE_DIR` and `PYTHONPATH` say
-so (see `startup/sitecustomize.py`).
+Wall time without processor time is waiting: for the interpreter lock or a core; in MLX's calls, also for the device.
+The project doesn't depend on this: Python imports it at its start if `BENCH_TRACE_DIR` and `PYTHONPATH` are set (see
+`startup/sitecustomize.py`).
 """
 
 import atexit
@@ -20,16 +20,16 @@ from .points import COLLECTING, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, ROO
 
 PHASE_FILE = "phase"
 PAUSE_SECONDS = 0.05
-"""After a pause of so long the phase is read anew."""
+"""After a pause of this length the phase is read again."""
 
 
 class Trace:
-    """The times of the traced thread, in buckets: by the phase that the benchmark has written, and the batch's size."""
+    """The times of the traced thread, in one bucket per phase of the benchmark and batch size."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self.owner = 0
-        """The thread that is traced."""
+        """The id of the traced thread."""
         self._stack: list[str] = []
         self._wall = self._cpu = 0.0
         self._times: dict[str, list[float]] = {}
@@ -42,12 +42,12 @@ class Trace:
         self._is_dirty = False
 
     def enter(self, cause: str) -> None:
-        """What follows is of this cause."""
+        """Count the following time under this cause."""
         self._count()
         self._stack.append(cause)
 
     def leave(self) -> None:
-        """What follows is of the cause before."""
+        """Count the following time under the previous cause."""
         self._count()
         self._stack.pop()
 
@@ -61,14 +61,14 @@ class Trace:
         self._wall, self._cpu = wall, cpu
 
     def begin_turn(self) -> None:
-        """The thread that calls this is traced until the turn ends."""
+        """Trace the calling thread until the turn ends."""
         self.owner = threading.get_ident()
         self._times = {}
         self._bucket = None
         self.enter(LOOP)
 
     def end_turn(self) -> None:
-        """Add the turn to the bucket of its step; a turn without one is not counted."""
+        """Add the turn to the bucket of its step. A turn without a step is not counted."""
         self.leave()
         self.owner = 0
         if self._bucket is None:
@@ -78,11 +78,11 @@ class Trace:
         totals = self._buckets.setdefault(self._bucket, {})
         for cause, times in self._times.items():
             total = totals.setdefault(cause, [0.0, 0.0, 0])
-            for place, value in enumerate(times):
-                total[place] += value
+            for index, value in enumerate(times):
+                total[index] += value
 
     def step(self, sequences: int, *, reads_prompts: bool) -> None:
-        """The turn's step was for so many sequences."""
+        """Record that the turn's step had ``sequences`` sequences."""
         now = time.perf_counter()
         if now - self._stepped > PAUSE_SECONDS:
             file = self._directory / PHASE_FILE
@@ -92,7 +92,7 @@ class Trace:
             self._bucket = self._phase, "prompts" if reads_prompts else str(sequences)
 
     def write(self) -> None:
-        """Write what was counted since the start, if there is more than the last time."""
+        """Write all counts, unless they are the same as the last time."""
         if not self._is_dirty:
             return
         self._is_dirty = False
@@ -107,14 +107,14 @@ class Trace:
 
 
 class Wrapping:
-    """Functions that do what they replace and count it."""
+    """Replacements of functions that measure the time of their calls."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
 
     @property
     def patches(self) -> list[Patch]:
-        """All that is replaced."""
+        """All replacements."""
         return [
             *((point, self._root) for point in ROOTS),
             (GENERATOR, self._generator),
@@ -149,7 +149,7 @@ class Wrapping:
         made: dict[int, tuple[Any, Any]] = {}
 
         def traced(inner: Any) -> Any:
-            """The same for the same, since sequences that share a sampler are sampled together."""
+            """One wrapper per function, as sequences that share a sampler are sampled together."""
             if id(inner) not in made:
                 made[id(inner)] = inner, self._function(inner, cause)
             return made[id(inner)][1]
@@ -180,7 +180,7 @@ class Wrapping:
 
 
 def install(directory: Path) -> None:
-    """Trace this process from now on, and write ``trace-PID.json`` when it is idle and at its end."""
+    """Trace this process, and write ``trace-PID.json`` when it is idle and at its end."""
     trace = Trace(directory)
     patch_on_import(Wrapping(trace).patches)
     atexit.register(trace.write)

@@ -1,4 +1,4 @@
-"""Python imports this at its start where the directory is on `PYTHONPATH`: watches the processes of a benchmark."""
+"""Imported by Python at its start if this directory is on `PYTHONPATH`: observes the processes of a benchmark."""
 
 import os
 from pathlib import Path
