@@ -47,7 +47,7 @@ def test_a_job_s_page_shows_its_state(client: Client, running: Response) -> None
     Response.objects.filter(pk=running.pk).update(attempt=3, lost_attempts=2)
     page = client.get(f"{LIST}{running.pk}/change/").content.decode()
     assert "<dt>Attempts</dt><dd>3</dd>" in page
-    assert "<dt>Attempts without a token</dt><dd>2</dd>" in page
+    assert "<dt>Lost attempts</dt><dd>2</dd>" in page
     assert f"/admin/responses_api/process/{WORKER}/change/" in page
     assert "Lease until" in page
     assert "Cancel requested" not in page
