@@ -116,6 +116,8 @@ class GenerationRequest:
     """The name of the private prefix cache that is used."""
     cache_key: str = ""
     """A hint: what is cached under one key of a scope is kept, and dropped, together. It gives access to nothing."""
+    cache_holder: str = ""
+    """Who can have what only this request has cached dropped, see `Engine.release`; empty for nobody."""
     cache_on_disk: bool = False
     """Whether its state may be written to the disk."""
     cuts: tuple[int, ...] = ()
@@ -256,6 +258,12 @@ class Engine(Protocol):
         """Drop the prefix caches of all other scopes, also those that other processes have left on the disk. Any
         thread; never blocks.
         """
+
+    def holders(self) -> Collection[str]:
+        """The holders of what is cached, see `GenerationRequest.cache_holder`. Any thread; never blocks."""
+
+    def release(self, holders: Collection[str]) -> None:
+        """Drop what only these holders have cached, and the files written for them. Any thread; never blocks."""
 
     def load(self) -> EngineLoad:
         """The current load. Any thread; never blocks."""

@@ -85,6 +85,7 @@ class MlxEngine:
         self._prefix_cache: PrefixCache | None = None
         self._disk_cache = DiskCache(self.options.disk, model=entry.digest) if self.options.disk is not None else None
         self._to_forget: deque[str] = deque()
+        self._to_release: deque[Collection[str]] = deque()
         self._to_retain: Collection[str] | None = None
 
     def start(self, *, progress: Progress | None = None) -> None:
@@ -128,6 +129,16 @@ class MlxEngine:
         self._to_retain = scopes
         if self._disk_cache is not None:
             self._disk_cache.retain(scopes)
+
+    def holders(self) -> Collection[str]:
+        cache = self._prefix_cache
+        in_memory = cache.holders if cache is not None else set()
+        return in_memory | self._disk_cache.holders() if self._disk_cache is not None else in_memory
+
+    def release(self, holders: Collection[str]) -> None:
+        self._to_release.append(holders)
+        if self._disk_cache is not None:
+            self._disk_cache.release(holders)
 
     def load(self) -> EngineLoad:
         cache = self._prefix_cache  # its own thread sets it to None when it ends
@@ -241,6 +252,8 @@ class MlxEngine:
             chunks += batch.cancel(request_id)
         while self._to_forget:
             cache.forget(self._to_forget.popleft())
+        while self._to_release:
+            cache.release(self._to_release.popleft())
         scopes, self._to_retain = self._to_retain, None
         if scopes is not None:
             cache.retain(scopes)

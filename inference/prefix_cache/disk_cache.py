@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-VERSION = "1"
+VERSION = "2"
 """Of the files; those of another version are not read."""
 MOST_PENDING_BYTES = 128 << 20
 """What waits to be written takes memory beyond the bound of the first tier: more is left out."""
@@ -155,17 +155,19 @@ class DiskCache:
 
     # Writing
 
-    def save(self, scope: str, tokens: bytes, edges: "Sequence[Edge]") -> None:
-        """Write what edges, from the first on, know of the state of `tokens`, unless it is there."""
+    def save(self, scope: str, tokens: bytes, edges: "Sequence[Edge]", *, holder: str = "") -> None:
+        """Write what edges, from the first on, know of the state of `tokens`, unless it is there; it goes when its
+        holder is released.
+        """
         name = self._name(scope)
         if self._index is None or name in self._forgotten:
             return
         for edge in edges:
-            if not self._save(name, tokens[: edge.end * WIDTH], edge):
+            if not self._save(name, tokens[: edge.end * WIDTH], edge, holder):
                 break
         self._submit(self._used, name, tokens)
 
-    def _save(self, name: str, tokens: bytes, edge: "Edge") -> bool:
+    def _save(self, name: str, tokens: bytes, edge: "Edge", holder: str) -> bool:
         """Write an edge, if there is something to write; False when there is no room, so that no other can follow."""
         from inference.prefix_cache.state_file import Stored, encode
 
@@ -188,7 +190,7 @@ class DiskCache:
         if size > self._directory.max_bytes or (self._pending and self._pending + size > MOST_PENDING_BYTES):
             return False
         path = self._directory.new_path(name, self._model)
-        stored = Stored(path, name, tokens, tuple(firsts), start, edge.has_snapshot, size)
+        stored = Stored(path, name, tokens, tuple(firsts), start, edge.has_snapshot, size, holder)
         header, buffers = encode(stored, pieces=pieces, snapshot=edge.content.snapshot)
         if not self._index.add(stored):
             return False
@@ -240,6 +242,24 @@ class DiskCache:
     def retain(self, scopes: Collection[str]) -> None:
         """Remove the files of all other scopes."""
         self._submit(self._retain, frozenset(map(self._name, scopes)))
+
+    def holders(self) -> set[str]:
+        """Those for whom there are files, as far as this process knows."""
+        return self._index.holders() if self._index is not None else set()
+
+    def release(self, holders: Collection[str]) -> None:
+        """Remove the files that were written for these holders. What others share with them is written again with
+        their next state.
+        """
+        if self._index is not None:
+            self._submit(self._release, holders)
+
+    def _release(self, holders: Collection[str]) -> None:
+        assert self._index is not None
+        paths = self._index.held(holders)
+        self._index.discard(paths)
+        for path in paths:
+            self._directory.remove(path)
 
     def _retain(self, names: Collection[str]) -> None:
         for name in self._directory.retain(names):

@@ -1,7 +1,7 @@
 """What the files of one model have, in memory, so that a look-up opens none of them. Any thread may use it."""
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from inference.prefix_cache.state_file import Stored
@@ -61,6 +61,16 @@ class DiskIndex:
         with self._lock:
             self._trees.pop(scope, None)
             self._paths = {path: stored for path, stored in self._paths.items() if stored.scope != scope}
+
+    def holders(self) -> set[str]:
+        """Those for whom there are files."""
+        with self._lock:
+            return {stored.holder for stored in self._paths.values()} - {""}
+
+    def held(self, holders: Collection[str]) -> list[Path]:
+        """The files that were written for these."""
+        with self._lock:
+            return [path for path, stored in self._paths.items() if stored.holder in holders]
 
     def find(self, scope: str, tokens: bytes, limit: int) -> int:
         """The last position, at most `limit`, at which a sequence could be resumed from files; 0 if there is none."""

@@ -85,6 +85,11 @@ class PrefixCache:
         return CacheFigures(**asdict(self._on_disk), evictions=self._disk.evictions, nbytes=self._disk.nbytes)
 
     @property
+    def holders(self) -> set[str]:
+        """Those of the states in the first tier. Any thread."""
+        return set(self._states.holders) - {""} if self._layout is not None else set()
+
+    @property
     def wants_cuts(self) -> bool:
         """Whether a state can be resumed only where it was inserted, or not far before."""
         return self._layout is not None and not self._layout.can_be_cut_anywhere
@@ -126,10 +131,17 @@ class PrefixCache:
         return Hit(cache, covered, known)
 
     def insert(
-        self, scope: str, tokens: Sequence[int], cache: Sequence[Any], *, key: str = "", on_disk: bool = False
+        self,
+        scope: str,
+        tokens: Sequence[int],
+        cache: Sequence[Any],
+        *,
+        key: str = "",
+        holder: str = "",
+        on_disk: bool = False,
     ) -> bool:
-        """Keep a copy of the state after `tokens`, `on_disk` also there; returns whether it added anything to memory.
-        Raises ValueError when the state is not that of so many tokens.
+        """Keep a copy of the state after `tokens`, `on_disk` also there, until its holder is released if there is one;
+        returns whether it added anything to memory. Raises ValueError when the state is not that of so many tokens.
         """
         if self._layout is None or not tokens or scope in self._forgotten:
             return False
@@ -139,9 +151,10 @@ class PrefixCache:
         if new + sum(node.content.nbytes for node in path) > self.max_bytes:
             return False
         path, added = self._states.add(scope, packed, source)
+        self._states.hold(path, len(tokens), holder)
         self._use(path, len(tokens), key)
         if on_disk and self._disk is not None:
-            self._disk.save(scope, packed, [node for node in path if node.end <= len(tokens)])
+            self._disk.save(scope, packed, [node for node in path if node.end <= len(tokens)], holder=holder)
         self._make_room()
         return added
 
@@ -157,6 +170,15 @@ class PrefixCache:
         if self._layout is not None:
             self._drop(scope)
 
+    def release(self, holders: Collection[str]) -> None:
+        """Drop what only these holders need; the second tier is told by others."""
+        if self._layout is None or not any(holder in self._states.holders for holder in holders):
+            return
+        for scope in self._states.scopes():
+            for node in reversed(list(self._states.edges(scope))):
+                if self._states.release(node, holders):
+                    self._order.drop(node)
+
     def _drop(self, scope: str) -> None:
         for node in reversed(list(self._states.edges(scope))):
             self._order.drop(node)
@@ -167,6 +189,7 @@ class PrefixCache:
             for state in reading.future.result() if scope not in self._forgotten else ():
                 path, _ = self._states.add(scope, state.tokens, state)
                 if path:
+                    self._states.hold(path, state.end, state.holder)
                     self._use(path, state.end, key)
         except Exception:  # the cache only saves time
             log.exception("a state read from disk can't be used")

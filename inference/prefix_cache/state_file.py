@@ -42,6 +42,8 @@ class Stored:
     """The first token of the layers that see every token; the end when they are in another file."""
     has_snapshot: bool
     nbytes: int
+    holder: str
+    """For whom it was written; empty for nobody."""
 
     @property
     def end(self) -> int:
@@ -60,6 +62,7 @@ class ReadState:
     """By part, its type and its numbers."""
     leaves: list[tuple[str, Any, Any]]
     """Of the snapshot: name, type (None for what is not an array) and value."""
+    holder: str
 
     def cut(self, part: int, start: int, end: int) -> mx.array:
         dtype, array = self.arrays[part]
@@ -82,6 +85,7 @@ def encode(stored: Stored, *, pieces: dict[int, mx.array], snapshot: Snapshot) -
         "file": stored.path.name,
         "start": stored.start,
         "firsts": stored.firsts,
+        "holder": stored.holder,
         "snapshot": [[name, None if isinstance(leaf, mx.array) else [leaf]] for name, leaf in snapshot],
     }
     entries: dict[str, Any] = {"__metadata__": {"state": json.dumps(state)}}
@@ -115,6 +119,7 @@ def read_head(path: Path, keys: Keys, *, scope: str) -> Stored:
             start=state["start"],
             has_snapshot=bool(state["snapshot"]),
             nbytes=path.stat().st_size,
+            holder=state["holder"],
         )
 
 
@@ -136,7 +141,7 @@ def read_state(stored: Stored, keys: Keys) -> ReadState:
         for name, plain in state["snapshot"]
     ]
     parts = {int(name.removeprefix("part.")): array for name, array in arrays.items() if name.startswith("part.")}
-    return ReadState(stored.start, stored.end, stored.firsts, stored.tokens, parts, leaves)
+    return ReadState(stored.start, stored.end, stored.firsts, stored.tokens, parts, leaves, stored.holder)
 
 
 def _parsed(header: bytes) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -1,6 +1,7 @@
 """The states that are kept in memory: what sequences have in common is kept once."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -23,6 +24,10 @@ class Kept:
     snapshot: Snapshot = field(default_factory=list)
     """The state at the end of the edge of the layers that can't be cut; empty when it isn't known."""
     nbytes: int = 0
+    holders: dict[str, int] = field(default_factory=dict)
+    """Whose states end on this edge, and where; "" stands for those of nobody. An edge without others below it has at
+    least one.
+    """
     key: str = ""
     used: int = 0
     """When it was last used, by the clock of `UseOrder`."""
@@ -78,6 +83,8 @@ class States:
         self._layout = layout
         self._trees: dict[str, TokenTree[Kept]] = {}
         self.nbytes = 0
+        self.holders: Counter[str] = Counter()
+        """How many edges each holder has. Any thread may list them."""
 
     def find(self, scope: str, tokens: bytes) -> tuple[Path, int]:
         """The edges of a scope that begin as `tokens` do, and how many tokens they have in common with it."""
@@ -146,8 +153,41 @@ class States:
         scope = node.content.scope
         self._trees[scope].remove(node)
         self.nbytes -= node.content.nbytes
+        for holder in list(node.content.holders):
+            self._unhold(node, holder)
         if not self._trees[scope].root.children:
             del self._trees[scope]
+
+    def hold(self, path: Sequence[Edge], end: int, holder: str) -> None:
+        """The state that ends at `end`, on the last edge of a path, is this holder's, and with it all before it."""
+        for node in path[:-1]:
+            if holder in node.content.holders:
+                self._unhold(node, holder)
+        held = path[-1].content.holders
+        if holder not in held:
+            self.holders[holder] += 1
+        held[holder] = max(end, held.get(holder, 0))
+
+    def hold_above(self, node: Edge) -> None:
+        """Before an edge is dropped that its holders have not given up: they hold what is above it, if nobody does."""
+        above = node.parent
+        if above is not None and above.parent is not None and len(above.children) == 1 and not above.content.holders:
+            for holder in node.content.holders:
+                self.hold([above], above.end, holder)
+
+    def release(self, node: Edge, holders: Container[str]) -> bool:
+        """These holders give up their states that end on an edge. Returns whether nobody needs it any more; an edge of
+        which somebody needs the beginning is shortened.
+        """
+        content = node.content
+        for holder in [holder for holder in content.holders if holder in holders]:
+            self._unhold(node, holder)
+        if node.children:
+            return False
+        end = max(content.holders.values(), default=node.start)
+        if node.start < end < node.end:
+            self._shorten(node, end)
+        return end == node.start
 
     def drop_windows(self, node: Edge) -> None:
         """Drop the windows and the snapshot of an edge: no sequence is resumed there any more."""
@@ -193,9 +233,24 @@ class States:
         content = Kept(old.scope, above)
         upper = tree.split(node, at, content=content)
         old.pieces = below
+        content.holders = {holder: end for holder, end in old.holders.items() if end <= at}
+        old.holders = {holder: end for holder, end in old.holders.items() if end > at}
         self._count(content)
         self._count(old)
         return upper
+
+    def _shorten(self, node: Edge, end: int) -> None:
+        """Cut off the rest of an edge that has none below it."""
+        content, lost = node.content, node.end - end
+        kept = [0 if piece is None else max(0, piece.shape[2] - lost) for piece in content.pieces]
+        content.pieces = [
+            mx.contiguous(piece[:, :, :size]) if piece is not None and size else None
+            for piece, size in zip(content.pieces, kept, strict=True)
+        ]
+        mx.eval(content.pieces)
+        content.snapshot = []
+        self._trees[content.scope].shorten(node, end)
+        self._count(content)
 
     def _complete(self, path: Sequence[Edge], source: Source) -> bool:
         """Add windows and the snapshot to the edges of a path; returns whether there were any."""
@@ -220,6 +275,12 @@ class States:
             last.content.snapshot, last.has_snapshot = snapshot, True
             self._count(last.content)
         return bool(found or snapshot)
+
+    def _unhold(self, node: Edge, holder: str) -> None:
+        del node.content.holders[holder]
+        self.holders[holder] -= 1
+        if not self.holders[holder]:
+            del self.holders[holder]
 
     def _count(self, content: Kept) -> None:
         self.nbytes -= content.nbytes

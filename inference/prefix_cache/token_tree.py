@@ -65,6 +65,12 @@ class TokenTree(Generic[Content]):
         parent.children[tokens[:WIDTH]] = node
         return node
 
+    def shorten(self, node: Node[Content], end: int) -> None:
+        """Let an edge that has none below it end earlier, but not be empty."""
+        lost = node.end - end
+        node.tokens, node.end = node.tokens[: -lost * WIDTH], end
+        node.tails, node.has_snapshot = [max(0, tail - lost) for tail in node.tails], False
+
     def split(self, node: Node[Content], at: int, *, content: Content) -> Node[Content]:
         """Cut an edge in two at a position inside it. The new edge, above, gets `content`; `node` stays below."""
         assert node.parent is not None

@@ -53,10 +53,10 @@ class UseOrder:
             return
         node = self._preferred(node)
         parent = node.parent
-        self.drop(node)
+        self._evict(node)
         while parent is not None and parent.parent is not None and self._is_left_over(parent):
             node, parent = parent, parent.parent
-            self.drop(node)
+            self._evict(node)
 
     def drop(self, node: Edge) -> None:
         """Drop an edge that has none below it."""
@@ -64,6 +64,10 @@ class UseOrder:
         del self._edges[node]
         self._resumable.pop(node, None)
         self._leave_key(node)
+
+    def _evict(self, node: Edge) -> None:
+        self._states.hold_above(node)
+        self.drop(node)
 
     def _preferred(self, node: Edge) -> Edge:
         """The edge to drop instead of the least recently used one, in the same scope."""

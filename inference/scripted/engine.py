@@ -191,6 +191,12 @@ class ScriptedEngine:
     def retain(self, scopes: Collection[str]) -> None:
         """There is no prefix cache."""
 
+    def holders(self) -> Collection[str]:
+        return ()
+
+    def release(self, holders: Collection[str]) -> None:
+        """There is no prefix cache."""
+
     def load(self) -> EngineLoad:
         return self._scheduler.load()
 

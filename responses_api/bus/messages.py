@@ -208,6 +208,14 @@ class ForgetScopes(_Sendable):
     type: Literal["worker.forget"] = "worker.forget"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForgetResponses(_Sendable):
+    """Drop the prompts that only these deleted responses have cached."""
+
+    responses: tuple[str, ...]
+    type: Literal["worker.forget_responses"] = "worker.forget_responses"
+
+
 # To the process that asked for a count
 
 
@@ -241,6 +249,7 @@ Message = (
     | StopCounting
     | RememberThoughts
     | ForgetScopes
+    | ForgetResponses
     | TokensCounted
     | CountRefused
 )

@@ -1,5 +1,6 @@
 """Stored responses, restricted to those that the caller may see."""
 
+from collections.abc import Iterable
 from typing import cast
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from responses_api.models import Response, Status
 from responses_api.models.store.response import ACTIVE
 from responses_api.protocol import ResponseStatus, objects
 
+from .batches import batches
 from .history import output_items
 
 
@@ -34,6 +36,14 @@ def find_response(
     unexpired = Q(expires_at=None) | Q(expires_at__gt=Now())
     rows = Response.objects.select_related("turn") if with_turn else Response.objects
     return rows.filter(unexpired, **caller.own, public_id=response_id).first()
+
+
+def existing_responses(response_ids: Iterable[str]) -> set[str]:
+    """Those of these ids that a response has, of whatever owner and in whatever state."""
+    found: set[str] = set()
+    for batch in batches(sorted(response_ids)):
+        found.update(Response.objects.filter(public_id__in=batch).values_list("public_id", flat=True))
+    return found
 
 
 def get_response(*, caller: Caller, response_id: str) -> Response:

@@ -6,6 +6,9 @@ from typing import Any
 import pytest
 from django.db.models.functions import Now
 
+from responses_api import bus
+from responses_api.bus.messages import ForgetResponses
+from responses_api.caller import Caller
 from responses_api.errors import NotFound, PreviousResponseNotFound
 from responses_api.models import Conversation, Item, Response, Turn, TurnItem, UsageRecord
 from responses_api.protocol.requests.conversations import parse_create_conversation
@@ -14,6 +17,7 @@ from responses_api.selectors.responses import get_previous, get_response
 from responses_api.services.processes.expire_responses import expire_responses
 from responses_api.services.store.create_conversation import create_conversation
 from responses_api.services.store.delete_response import delete_response
+from tests.factories import make_project
 from tests.turns import ApiUser
 
 pytestmark = pytest.mark.django_db
@@ -87,6 +91,17 @@ def test_turns_that_a_later_response_needs_stay(user: ApiUser) -> None:
     delete_response(caller=user.caller, response_id=trunk[2])
     assert not Turn.objects.exists()
     assert not Item.objects.exists()
+
+
+def test_workers_forget_a_deleted_response(user: ApiUser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once, and not when another project tries to delete it."""
+    published: list[Any] = []
+    (response_id,) = chain(user, 1)
+    monkeypatch.setattr(bus, "publish", lambda group, message: published.append((group, message)))
+    with pytest.raises(NotFound):
+        delete_response(caller=Caller(project=make_project()), response_id=response_id)
+    delete_response(caller=user.caller, response_id=response_id)
+    assert published == [(bus.process_group(user.worker), ForgetResponses(responses=(response_id,)))]
 
 
 def test_many_responses_expire_in_batches(user: ApiUser) -> None:

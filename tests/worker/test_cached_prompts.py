@@ -53,6 +53,13 @@ def test_only_the_state_of_what_is_stored_may_be_on_the_disk() -> None:
     assert not generation(prompt_cache_retention="in_memory").cache_on_disk
 
 
+def test_what_is_cached_is_held_by_the_response_if_it_can_be_deleted() -> None:
+    request = generation()
+    assert request.id == "r"
+    assert request.cache_holder.startswith("resp_")
+    assert generation(store=False).cache_holder == ""
+
+
 def test_summaries_are_on_the_disk_as_their_request_is() -> None:
     """They are made from all of a history."""
     for store in (True, False):
@@ -66,7 +73,7 @@ def test_summaries_are_on_the_disk_as_their_request_is() -> None:
         assert isinstance(compacting, Compacting)
         step = compacting.next()
         if isinstance(step, GenerationRequest):
-            assert step.cache_on_disk is store
+            assert (step.cache_on_disk, step.cache_holder) == (store, row.public_id if store else "")
 
 
 def test_a_worker_seals_with_a_secret_made_of_the_servers(settings: Any, tmp_path: Path) -> None:

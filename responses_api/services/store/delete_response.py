@@ -5,12 +5,15 @@ from collections.abc import Collection
 
 from django.db import connection, transaction
 
+from responses_api import bus
+from responses_api.bus.messages import ForgetResponses
 from responses_api.caller import Caller
 from responses_api.database.transaction_locks import Lock, lock_until_commit
 from responses_api.database.write_ahead_log import note_removal
 from responses_api.errors import NotFound
 from responses_api.models import StoreChange
 from responses_api.selectors.batches import batches
+from responses_api.selectors.models import get_live_workers
 from responses_api.selectors.responses import find_response, in_progress
 
 from .store_changes import record_changes
@@ -25,13 +28,17 @@ REMOVE_CHECKPOINTS = "DELETE FROM responses_api_checkpoint WHERE response_id IN 
 
 
 def delete_response(*, caller: Caller, response_id: str) -> None:
-    """Delete a stored response. Responses that continue it keep their history."""
+    """Delete a stored response, with what workers have cached of it alone. Responses that continue it keep their
+    history.
+    """
     row = find_response(caller, response_id)
     if row is None:
         raise NotFound.response(response_id)
     if row.is_active:
         raise in_progress(row)
     remove_responses([row.pk])
+    for worker, _ in get_live_workers().workers:
+        bus.publish(bus.process_group(worker), ForgetResponses(responses=(row.public_id,)))
 
 
 def remove_responses(keys: Collection[int]) -> int:

@@ -91,6 +91,11 @@ class _Job:
         """The scope in which this model's thinking is remembered."""
         return echo_scope(self.cache_scope, self.info.name)
 
+    @property
+    def holder(self) -> str:
+        """Whose deletion drops what only this request has cached; a request that isn't stored can't be deleted."""
+        return self.row.public_id if self.row.store else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Continuation:
@@ -237,6 +242,7 @@ def _with_prompt(
             top_logprobs=request.top_logprobs if request.wants_logprobs else None,
             cache_scope=job.cache_scope,
             cache_key=request.prompt_cache_key or "",
+            cache_holder=job.holder,
             cache_on_disk=_may_be_on_disk(job),
             cuts=job.tokenizer.cuts(prompt),
             priority=job.row.priority,
@@ -318,6 +324,7 @@ class Compacting:
             sampling=Sampling(temperature=0),
             cache_scope=self._job.cache_scope,
             cache_key=self._job.request.prompt_cache_key or "",
+            cache_holder=self._job.holder,
             cache_on_disk=_may_be_on_disk(self._job),
             cuts=self._job.tokenizer.cuts(prompt),
             priority=self._job.row.priority,

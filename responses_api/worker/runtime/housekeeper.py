@@ -10,6 +10,7 @@ from responses_api.database.threads import with_fresh_connection
 from responses_api.database.write_ahead_log import empty_write_ahead_log
 from responses_api.interruptions import StopReason
 from responses_api.models import Process
+from responses_api.selectors.responses import existing_responses
 from responses_api.services.accounts.forget_owner import existing_scopes
 from responses_api.services.jobs.dispatch import wake_workers
 from responses_api.services.jobs.leases import renew_leases
@@ -142,10 +143,15 @@ class Housekeeper:
         self._cache_counts.count({model.name: model.load() for model in self._host})
 
     def _retain_caches(self) -> None:
-        """Drop what is cached of owners that are gone: this worker may not have heard of it."""
+        """Drop what is cached of owners and of responses that are gone: those that have expired, and those of whose end
+        this worker has not heard.
+        """
         scopes = existing_scopes()
         for model in self._host:
             model.engine.retain(scopes)
+            holders = frozenset(model.engine.holders())
+            if gone := holders - existing_responses(holders):
+                model.engine.release(gone)
 
     def _recover(self) -> None:
         if recover_background_jobs():

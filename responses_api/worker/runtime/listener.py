@@ -10,6 +10,7 @@ from responses_api import bus
 from responses_api.bus.messages import (
     CancelRow,
     CountTokens,
+    ForgetResponses,
     ForgetScopes,
     RememberThoughts,
     ResendEvents,
@@ -101,6 +102,9 @@ class Listener:
                 reasoning_echo().add(scope, thoughts)
             case ForgetScopes(scopes=scopes):
                 self._forget(scopes)
+            case ForgetResponses(responses=responses):
+                for model in self._host:
+                    model.engine.release(responses)
 
     def _resend(self, public_id: str, first: int) -> None:
         published = self._ended.find(public_id)

@@ -30,8 +30,8 @@ class Process:
         self.disk.settle()
         self.cache = PrefixCache(memory, layout, disk=self.disk)
 
-    def insert(self, tokens: Tokens, *, scope: str = "a", on_disk: bool = True) -> None:
-        self.cache.insert(scope, tokens, new_state(self.kind, tokens), on_disk=on_disk)
+    def insert(self, tokens: Tokens, *, scope: str = "a", on_disk: bool = True, holder: str = "") -> None:
+        self.cache.insert(scope, tokens, new_state(self.kind, tokens), on_disk=on_disk, holder=holder)
         self.disk.settle()
 
     def fetch(self, prompt: Tokens, *, scope: str = "a") -> Hit:

@@ -102,7 +102,7 @@ def test_another_model_another_form_or_another_secret_is_a_miss(tmp_path: Path, 
         assert second.covered((*PROMPT, 99)) == 0
     with running(tmp_path) as third:
         assert third.covered((*PROMPT, 99)) == len(PROMPT), "and is left alone"
-    with patch.object(disk_cache, "VERSION", "2"), running(tmp_path) as later:
+    with patch.object(disk_cache, "VERSION", "later"), running(tmp_path) as later:
         assert later.covered((*PROMPT, 99)) == 0
 
 
@@ -163,3 +163,26 @@ def test_scopes_that_are_no_more_lose_their_files(tmp_path: Path) -> None:
         assert {file.parent.name for file in files(tmp_path)} == {process.disk._name("b")}
         process.insert(PROMPT, scope="a")
         assert process.covered((*PROMPT, 99), scope="a") == len(PROMPT), "a scope that came meanwhile is not refused"
+
+
+def test_files_of_a_holder_that_is_released_are_removed(tmp_path: Path) -> None:
+    """By the next process, too. What another holder shares with it is written again with that one's next state."""
+    with running(tmp_path) as first:
+        first.insert(PROMPT, holder="r")
+        first.insert((*PROMPT[:5], 50), holder="s")
+        assert first.disk.holders() == {"r", "s"}
+    with running(tmp_path) as second:
+        assert second.covered((*PROMPT[:5], 50, 51)) == 6
+        second.disk.release({"r"})
+        second.cache.release({"r"})
+        second.disk.settle()
+        assert second.disk.holders() == {"s"} == second.cache.holders
+        assert second.covered((*PROMPT, 99)) == 5, "the other one has these in memory"
+        second.insert((*PROMPT[:5], 50, 51), holder="t")
+    with running(tmp_path) as third:
+        assert third.covered((*PROMPT[:5], 50, 51, 52)) == 7
+        assert third.covered((*PROMPT, 99)) == 5
+        assert (third.disk.holders(), third.cache.holders) == ({"s", "t"}, {"s", "t"})
+        third.disk.release({"s", "t"})
+        third.disk.settle()
+        assert files(tmp_path) == []

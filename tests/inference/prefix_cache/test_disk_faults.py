@@ -111,7 +111,7 @@ def test_of_one_sequence_the_end_goes_first(tmp_path: Path) -> None:
     with patch.object(states, "EDGE_TOKENS", 4):
         with running(tmp_path) as process:
             process.insert(PROMPT)
-            process.disk._directory.max_bytes = size(tmp_path)
+            process.disk._directory.max_bytes = size(tmp_path) + 64  # one file has to go
             process.insert((77,))
         with running(tmp_path) as process:
             assert process.covered((*PROMPT, 99)) == 8

@@ -83,6 +83,38 @@ def test_without_a_bound_everything_is_found_where_it_can_be_resumed(
         assert cache.nbytes == BYTES * len(model.full), "what sequences have in common is kept once"
 
 
+@given(
+    kind=st.sampled_from(sorted(KINDS)),
+    inserted=st.lists(st.tuples(SCOPES, SEQUENCES, st.sampled_from(["", "r", "s", "t"])), min_size=1, max_size=12),
+    releases=st.lists(st.sets(st.sampled_from("rst"), min_size=1), min_size=1, max_size=2),
+)
+def test_what_is_released_is_dropped_as_far_as_no_other_holder_needs_it(
+    kind: str, inserted: list[tuple[str, Tokens, str]], releases: list[set[str]]
+) -> None:
+    """To the token; what others hold can be resumed as before, and what nobody holds is never released."""
+    cache = new_cache(kind, 10**9)
+    with short_edges():
+        for scope, tokens, holder in inserted:
+            cache.insert(scope, tokens, new_state(kind, tokens), holder=holder)
+        assert cache.holders == {holder for *_, holder in inserted} - {""}
+        for holders in releases:
+            cache.release(holders)
+            inserted = [entry for entry in inserted if entry[2] not in holders]
+            model = Boundless(kind)
+            for scope, tokens, _ in inserted:
+                model.insert(scope, tokens, WINDOW)
+            assert cache.holders == {holder for *_, holder in inserted} - {""}
+            if kind == "full":
+                assert cache.nbytes == BYTES * len(model.full)
+            for scope, tokens, _ in inserted:
+                hit = cache.fetch(scope, (*tokens, 9))
+                assert hit.covered >= model.covered(scope, (*tokens, 9)) == len(tokens)
+                assert hit.cache is not None
+                check_state(hit.cache, tokens)
+    if not inserted:
+        assert cache.nbytes == 0
+
+
 @dataclass(eq=False)
 class NaiveEdge:
     scope: str
@@ -195,7 +227,7 @@ def test_within_a_bound_states_are_whole_or_not_there(
     with short_edges():
         for operation, scope, tokens, tail, key in operations:
             if operation == "insert":
-                cache.insert(scope, tokens, new_state(kind, tokens, tail=tail), key=key)
+                cache.insert(scope, tokens, new_state(kind, tokens, tail=tail), key=key, holder="r")
             elif operation == "forget":
                 cache.forget(scope)
             else:
@@ -203,6 +235,5 @@ def test_within_a_bound_states_are_whole_or_not_there(
                 if hit.cache is not None:
                     check_state(hit.cache, tokens[: hit.covered])
             assert cache.nbytes <= cache.max_bytes
-    for scope in ("a", "b"):
-        cache.forget(scope)
+    cache.release({"r"})
     assert cache.nbytes == 0

@@ -1,6 +1,6 @@
 """Fakes for the surroundings of a worker's parts. They record their calls."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -69,6 +69,7 @@ class FakeEngine:
     submitted: list[Any] = field(default_factory=list)
     cancelled: list[str] = field(default_factory=list)
     forgotten: list[str] = field(default_factory=list)
+    released: list[Collection[str]] = field(default_factory=list)
 
     def load(self) -> EngineLoad:
         return EngineLoad(running=self.running, waiting=0, slots=self.slots, free=self.slots - self.running)
@@ -84,6 +85,9 @@ class FakeEngine:
 
     def forget(self, scope: str) -> None:
         self.forgotten.append(scope)
+
+    def release(self, holders: Collection[str]) -> None:
+        self.released.append(holders)
 
 
 @dataclass

@@ -43,6 +43,7 @@ class Harness:
         load = EngineLoad(running=1, waiting=2, slots=4, free=1, memory_cache=figures, disk_cache=figures)
         self.model = model = Mock(refusal="", load=lambda: load)
         model.name = "m"
+        model.engine.holders.return_value = set()
         self.host.__iter__ = Mock(side_effect=lambda: iter([model]))
         self.host.scan.return_value = False
         self.host.announcements = list(Process.objects.get(pk=user.worker).served_models)
@@ -152,6 +153,13 @@ def test_caches_of_owners_that_are_gone_are_dropped(harness: Harness, settings: 
     key = create_key(project=default_project(), name="laptop")[0]
     harness.housekeeper._retain_caches()
     harness.model.engine.retain.assert_called_once_with(frozenset({f"project-{default_project().pk}", f"key-{key.pk}"}))
+
+
+def test_caches_of_responses_that_are_gone_are_dropped(harness: Harness) -> None:
+    """As of those that have expired; those of running ones stay."""
+    harness.model.engine.holders.return_value = {queue("hello"), "resp_gone"}
+    harness.housekeeper._retain_caches()
+    harness.model.engine.release.assert_called_once_with({"resp_gone"})
 
 
 def test_caches_are_announced_and_counted_to_the_end(harness: Harness) -> None:

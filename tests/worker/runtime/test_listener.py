@@ -10,6 +10,7 @@ from responses_api import bus
 from responses_api.bus.messages import (
     CancelRow,
     CountTokens,
+    ForgetResponses,
     ForgetScopes,
     Message,
     RememberThoughts,
@@ -111,6 +112,11 @@ def test_deleted_owners_are_forgotten(harness: Harness) -> None:
     assert echo.restore("key-2/m", items) == items
     assert len(echo.restore("key-3/m", items)) == 2
     echo.forget("key-3")
+
+
+def test_deleted_responses_are_released(harness: Harness) -> None:
+    harness.publish(ForgetResponses(responses=("resp_1",)))
+    wait_until(lambda: harness.host.engine.released == [("resp_1",)])
 
 
 def test_a_message_that_fails_or_is_for_others_is_skipped(harness: Harness) -> None:
