@@ -115,11 +115,15 @@ class Layout:
             leaves += [(_name(place) + key, leaf) for key, leaf in flat]
         return [(name, mx.contiguous(leaf) if isinstance(leaf, mx.array) else leaf) for name, leaf in leaves]
 
-    def join(self, pieces: Sequence[Sequence[mx.array]], snapshot: Snapshot, length: int) -> list[Any]:
-        """A cache of a sequence of `length` tokens; `pieces` are those of each part, in order.
+    def join(
+        self, pieces: Sequence[Sequence[mx.array]], snapshot: Snapshot, length: int, *, room: int = 0
+    ) -> list[Any]:
+        """A cache of a sequence of `length` tokens, not evaluated yet; `pieces` are those of each part, in order.
 
-        A window has at most as many tokens as it is wide, and at least one fewer.
+        Layers that see every token have room for at least `room` more, so that reading these copies nothing. A window
+        has at most as many tokens as it is wide, and at least one fewer.
         """
+        free = -(length + room) % mlx_lm.KVCache.step + room
         layers: dict[Place, Any] = {}
         for part, arrays in zip(self.parts, pieces, strict=True):
             window = self._windows[part.place]
@@ -131,6 +135,9 @@ class Layout:
             if window is not None and size < min(window, length):
                 # The oldest token of a full window is read by nobody, but mlx-lm wants it there.
                 arrays = [mx.zeros_like(arrays[0][:, :, :1]), *arrays]
+            if window is None and free:
+                heads, _, width = arrays[0].shape[1:]
+                arrays = [*arrays, mx.zeros((1, heads, free, width), arrays[0].dtype)]
             setattr(layer, part.name, _shared(arrays[0]) if len(arrays) == 1 else mx.concatenate(list(arrays), axis=2))
             if window is not None:
                 layer._idx = layer.keys.shape[2]

@@ -126,7 +126,7 @@ class PrefixCache:
             self._on_disk.count(covered - in_memory)
         if not covered:
             return Hit(known=known)
-        cache = self._states.cache(path, covered)
+        cache = self._states.cache(path, covered, room=len(prompt) - covered)
         self._use(path, covered, key)
         return Hit(cache, covered, known)
 

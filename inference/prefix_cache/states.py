@@ -105,11 +105,13 @@ class States:
         layout = self._layout
         return longest_cut(path, limit, needs=layout.needs, needs_snapshot=layout.needs_snapshot)
 
-    def cache(self, path: Sequence[Edge], length: int) -> list[Any]:
-        """A cache with the state after `length` tokens, at which a sequence can be resumed on `path`."""
+    def cache(self, path: Sequence[Edge], length: int, *, room: int = 0) -> list[Any]:
+        """A cache with the state after `length` tokens, at which a sequence can be resumed on `path`, and room for more
+        of them.
+        """
         path = [node for node in path if node.start < length]
         pieces = [self._gathered(path, part, length) for part in range(len(self._layout.parts))]
-        return self._layout.join(pieces, path[-1].content.snapshot, length)
+        return self._layout.join(pieces, path[-1].content.snapshot, length, room=room)
 
     def is_resumable(self, node: Edge) -> bool:
         """Whether an edge has windows or a snapshot."""
