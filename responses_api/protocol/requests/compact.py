@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Never
+from typing import Annotated, Any, Never
 
 from pydantic import Field, PlainValidator, ValidationInfo, model_validator
 
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.requests import parameters as p
-from responses_api.protocol.requests.create import MAX_COUNT, Input
+from responses_api.protocol.requests.create import Input
 from responses_api.protocol.validation.base import WireModel, is_admitted, refusal
 from responses_api.protocol.validation.markers import Allows, Refused
 from responses_api.protocol.validation.parsing import parse_body, restore_body
@@ -32,19 +32,19 @@ def _refuse_conversation(value: object) -> Never:
 class CompactRequest(WireModel):
     """The body of `POST /v1/responses/compact`."""
 
-    model: Annotated[str, Field(min_length=1, max_length=256)]
+    model: p.ModelName
     input: Input = ()
     instructions: str | None = None
     previous_response_id: ClientId | None = None
-    keep_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    keep_tokens: p.Positive | None = None
     max_output_tokens: Annotated[int, Field(ge=1, le=MAX_SUMMARY_TOKENS)] = SUMMARY_TOKENS
     stream: Annotated[Any, PlainValidator(_refuse_stream), Allows(const=False)] = False
     conversation: Annotated[Any, Refused(_refuse_conversation)] = None
 
     # hints for caches and tiers elsewhere: validated, without an effect on a summary
-    prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None
+    prompt_cache_key: p.PromptCacheKey | None = None
     prompt_cache_options: p.PromptCacheOptions | None = None
-    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    prompt_cache_retention: p.PromptCacheRetention | None = None
     service_tier: p.ServiceTier = "default"
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Literal, Never, Self
+from typing import Annotated, ClassVar, Never, Self
 
 from pydantic import (
     Discriminator,
@@ -21,7 +21,7 @@ from pydantic import (
 from inference.calls import Tool as ModelTool
 from responses_api.protocol.items.base import ClientId
 from responses_api.protocol.items.input import InputItems
-from responses_api.protocol.json.values import MAX_INTEGER, MIN_INTEGER, describe
+from responses_api.protocol.json.values import describe
 from responses_api.protocol.requests import parameters as p
 from responses_api.protocol.requests import sampling as s
 from responses_api.protocol.requests.conversations import ConversationId
@@ -30,8 +30,6 @@ from responses_api.protocol.tools.declared import DeclaredTool, Tools, check_too
 from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, WireModel, is_admitted, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Refused
 from responses_api.protocol.validation.parsing import parse_body, restore_body
-
-MAX_COUNT = 2**31 - 1
 
 
 def _refuse_input(value: object) -> Never:
@@ -60,7 +58,7 @@ class CreateResponse(WireModel):
         "function_call": "tool_choice",
     }
 
-    model: Annotated[str, Field(min_length=1, max_length=256)] | None = None
+    model: p.ModelName | None = None
     input: Input = ()
     instructions: str | None = None
     previous_response_id: ClientId | None = None
@@ -69,9 +67,9 @@ class CreateResponse(WireModel):
     stream: bool = False
     background: bool = False
     metadata: p.Metadata = Field(default_factory=dict)
-    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)] | None = None
-    top_p: Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)] | None = None
-    max_output_tokens: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    temperature: p.Temperature | None = None
+    top_p: p.TopP | None = None
+    max_output_tokens: p.Positive | None = None
     context_management: p.ContextManagement = ()
     text: p.TextConfig = p.TextConfig()
     truncation: p.Truncation = "disabled"
@@ -83,7 +81,7 @@ class CreateResponse(WireModel):
     min_p: s.MinP = 0
     presence_penalty: s.Penalty = 0
     repetition_penalty: s.RepetitionPenalty = 1
-    seed: Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)] | None = None
+    seed: s.Seed | None = None
     stop: s.Stop = ()
     top_k: s.TopK = 0
 
@@ -95,12 +93,12 @@ class CreateResponse(WireModel):
     top_logprobs: p.TopLogprobs = 0
 
     # validated and echoed, or ignored as documented
-    user: Annotated[str, Field(max_length=512)] | None = None
-    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
-    prompt_cache_key: Annotated[str, Field(max_length=256)] | None = None
+    user: p.User | None = None
+    safety_identifier: p.SafetyIdentifier | None = None
+    prompt_cache_key: p.PromptCacheKey | None = None
     prompt_cache_options: p.PromptCacheOptions | None = None
-    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
-    max_tool_calls: Annotated[int, Field(ge=1, le=MAX_COUNT)] | None = None
+    prompt_cache_retention: p.PromptCacheRetention | None = None
+    max_tool_calls: p.Positive | None = None
     service_tier: p.ServiceTier = "default"
     client_metadata: p.ClientMetadata | None = None
     stream_options: p.StreamOptions | None = None

@@ -35,6 +35,7 @@ MAX_METADATA_KEY = 64
 MAX_METADATA_VALUE = 512
 MAX_CLIENT_METADATA_PAIRS = 256
 MAX_COMPACT_THRESHOLD = 100_000_000
+MAX_COUNT = 2**31 - 1
 MAX_POLICIES = 1  # of `context_management`
 
 
@@ -85,13 +86,25 @@ def _check_tier(value: object) -> Literal["default"]:
     return "default"
 
 
+ModelName = Annotated[str, Field(min_length=1, max_length=256)]
+Temperature = Annotated[float, Field(ge=0, le=2, allow_inf_nan=False)]
+TopP = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+User = Annotated[str, Field(max_length=512)]
+SafetyIdentifier = Annotated[str, Field(max_length=128)]
+PromptCacheKey = Annotated[str, Field(max_length=256)]
+PromptCacheRetention = Literal["in_memory", "24h"]
+Verbosity = Literal["low", "medium", "high"]
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
 class StreamOptions(WireModel):
     include_obfuscation: bool = False  # accepted; no obfuscation is sent
 
 
 class TextConfig(WireModel):
     format: TextFormat = PlainText(type="text")
-    verbosity: Literal["low", "medium", "high"] = "medium"
+    verbosity: Verbosity = "medium"
 
 
 class PromptCacheOptions(WireModel):
@@ -109,7 +122,7 @@ class PromptCacheOptions(WireModel):
 class Reasoning(WireModel):
     """The reasoning effort, and which reasoning of earlier turns is shown. There is never a summary."""
 
-    effort: Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None = None
+    effort: Effort | None = None
     context: Literal["auto", "current_turn", "all_turns"] | None = None
     mode: Annotated[str, AfterValidator(_check_mode), Allows(const="standard")] | None = None
     summary: Literal["auto", "concise", "detailed"] | None = None

@@ -9,7 +9,7 @@ import orjson
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag
 
 from inference.types import RESERVED_TEMPLATE_ARGUMENTS
-from responses_api.protocol.json.values import describe
+from responses_api.protocol.json.values import MAX_INTEGER, MIN_INTEGER, describe
 from responses_api.protocol.validation.base import OTHER, TAG_PREFIX, entries, refusal, tag_of_shape
 from responses_api.protocol.validation.markers import Allows, AtMost, Refused
 
@@ -68,6 +68,7 @@ Stop = Annotated[
     | Annotated[Never, Refused(_refuse_stop), Tag(OTHER)],
     Discriminator(tag_of_shape({str: "text", list: "list"})),
 ]
+Seed = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
 TopK = Annotated[int, Field(ge=0, le=2**31 - 1)]
 MinP = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Penalty = Annotated[float, Field(ge=-MAX_PENALTY, le=MAX_PENALTY, allow_inf_nan=False)]

@@ -31,6 +31,12 @@ def _check_parameters(value: dict[str, Any]) -> dict[str, Any]:
     return value
 
 
+Parameters = Annotated[
+    dict[str, Any], AfterValidator(_check_parameters), Allows(properties={"type": {"const": "object"}})
+]
+"""The JSON Schema of a function's arguments."""
+
+
 class PlainInput(WireModel):
     type: Literal["text"]
 
@@ -84,10 +90,7 @@ class FunctionTool(_ClientTool):
     }
 
     type: Literal["function"]
-    parameters: (
-        Annotated[dict[str, Any], AfterValidator(_check_parameters), Allows(properties={"type": {"const": "object"}})]
-        | None
-    ) = None
+    parameters: Parameters | None = None
     strict: bool = False
     output_schema: dict[str, Any] | None = None
 
