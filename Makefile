@@ -12,7 +12,7 @@ WORKERS ?= 2
 SOAK_SECONDS ?= 600
 SOAK_TURNS ?= 2000
 PROCESSES ?= 2
-PURE := responses_api/protocol/*,responses_api/streaming/*,inference/dialects/*
+PURE := responses_api/protocol/*,responses_api/streaming/*,responses_api/chat/*,inference/dialects/*
 JOBS ?= 200
 HOSTILE_SECONDS ?= 3600
 

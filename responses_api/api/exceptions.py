@@ -22,6 +22,12 @@ from responses_api.errors import (
     shown,
 )
 
+NOT_OFFERED = (
+    ("/completions", "This server does not offer completions; use `POST /chat/completions` or `POST /responses`."),
+    ("/chat/completions/", "Chat completions are not stored here; use `POST /responses`, whose responses are."),
+)
+"""Addresses of OpenAI's API by their beginning, and what to use instead."""
+
 log = structlog.get_logger(__name__)
 
 
@@ -71,9 +77,11 @@ def error_response(error: ApiError) -> JsonResponse:
 
 
 def unknown_route(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    """404 for an address that doesn't exist."""
+    """404 for an address that doesn't exist; for OpenAI's addresses that are not served here, with the reason."""
     address = f"{shown(request.method or '')} {shown(request.path)}"
-    return error_response(NotFound(f"Unknown request URL: {address}. Check the path and the base URL."))
+    path = request.path.removeprefix("/v1")
+    advice = next((text for start, text in NOT_OFFERED if path.startswith(start)), "Check the path and the base URL.")
+    return error_response(NotFound(f"Unknown request URL: {address}. {advice}"))
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:

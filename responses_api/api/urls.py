@@ -1,8 +1,9 @@
 """The API's addresses, each also without ``/v1``."""
 
+from django.conf import settings
 from django.urls import path
 
-from . import conversations, models, responses, status
+from . import chat, conversations, models, responses, status
 from .openapi.view import OpenApiView
 
 endpoints = [
@@ -16,6 +17,7 @@ endpoints = [
     ("conversations/<str:conversation_id>", conversations.ConversationView),
     ("conversations/<str:conversation_id>/items", conversations.ConversationItemsView),
     ("conversations/<str:conversation_id>/items/<str:item_id>", conversations.ConversationItemView),
+    *([("chat/completions", chat.ChatCompletionsView)] if settings.RESPONSES_CHAT else []),
     ("status", status.StatusView),
     ("metrics", status.MetricsView),
     ("openapi.json", OpenApiView),

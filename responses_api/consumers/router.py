@@ -3,12 +3,13 @@
 The headers are checked first: the host, the caller, the type and the length of the body. Only then is the body of a
 POST read.
 
-Streams go to a stream consumer: a create request with ``stream: true``, which gets the parsed body, and a stored
-response that is retrieved with ``stream=true``. Everything else goes to Django, with the parsed body.
+Streams go to a stream consumer: a create request with ``stream: true``, of a response or a chat completion, which gets
+the parsed body, and a stored response that is retrieved with ``stream=true``. Everything else goes to Django, with the
+parsed body.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -19,6 +20,7 @@ from django.urls import Resolver404, ResolverMatch, resolve
 
 from responses_api.api.authentication import identify
 from responses_api.api.body_value import INLINE_BYTES, parse_body, parsed_body
+from responses_api.api.endpoint import Endpoint
 from responses_api.api.exceptions import as_api_error
 from responses_api.api.request_scope import (
     BODY,
@@ -28,7 +30,7 @@ from responses_api.api.request_scope import (
     header,
     query_pairs,
 )
-from responses_api.api.responses import ResponsesView, ResponseView
+from responses_api.api.responses import ResponseView
 from responses_api.caller import Caller
 from responses_api.database.threads import in_database_thread
 from responses_api.errors import ApiError, InvalidRequest
@@ -63,9 +65,12 @@ BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 class ApiRouter:
     """The ASGI application: Django for whole responses, the consumers for streams."""
 
-    def __init__(self, *, django: Application, stream: Application, retrieved_stream: Application) -> None:
+    def __init__(
+        self, *, django: Application, streams: Mapping[type[Endpoint], Application], retrieved_stream: Application
+    ) -> None:
+        """``streams`` has an application for each view whose POST can be answered by a stream."""
         self._django = cancelled_by_disconnect(django)
-        self._stream = stream
+        self._streams = streams
         self._retrieved_stream = retrieved_stream
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -105,9 +110,9 @@ class ApiRouter:
         share = BodyShare(scope[CALLER].name)
         body = scope[BODY] = RequestBody(release=share.release)
         try:
-            body.put(await self._read(scope, receive, share, is_optional=view is not ResponsesView))
-            streams = view is ResponsesView and body.asks_for("stream")
-            application = self._stream if streams else self._django
+            stream = self._streams.get(view)
+            body.put(await self._read(scope, receive, share, is_optional=stream is None))
+            application = stream if stream is not None and body.asks_for("stream") else self._django
             await application(scope, replay(b"", receive), send)
         finally:
             body.forget()

@@ -10,6 +10,7 @@ from django.conf import settings
 from responses_api.api.exceptions import as_api_error
 from responses_api.api.request_scope import BODY, CALLER, query_pairs
 from responses_api.protocol import parse_retrieve_query
+from responses_api.readers.answer_chat import running_chat
 from responses_api.readers.answer_create import running_response
 from responses_api.readers.follow_job import new_job_reader, stored_job_reader
 from responses_api.readers.reader import Reader, ReadingStopped
@@ -82,6 +83,13 @@ class ResponseStreamConsumer(EventStreamConsumer):
         if body.asks_for("background"):
             return new_job_reader(caller=caller, body=body)
         return running_response(create_response, caller=caller, body=body)
+
+
+class ChatStreamConsumer(EventStreamConsumer):
+    """``POST /chat/completions``: a streamed chat completion."""
+
+    def reading(self) -> AbstractAsyncContextManager[Reader]:
+        return running_chat(caller=self.scope[CALLER], body=self.scope[BODY])
 
 
 class RetrievedStreamConsumer(EventStreamConsumer):

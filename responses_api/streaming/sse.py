@@ -27,8 +27,9 @@ def comment(text: str) -> bytes:
 
 
 def frame(type: str, json_text: str) -> bytes:
-    """The bytes of an encoded event on the wire."""
-    return f"event: {type}\ndata: {json_text}\n\n".encode()
+    """The bytes of an encoded event on the wire. One of an empty type has only data."""
+    name = f"event: {type}\n" if type else ""
+    return f"{name}data: {json_text}\n\n".encode()
 
 
 def encode(event: Event) -> bytes:

@@ -107,6 +107,15 @@ class ServerSettings:
         "Origins whose web pages may use the API from a browser; `*` allows any.",
         default_text="none",
     )
+    chat: bool = setting(
+        "RESPONSES_CHAT", BOOLEAN, True, "Whether `POST /chat/completions` is served; without it, it is answered 404."
+    )
+    chat_reasoning_field: str = setting(
+        "RESPONSES_CHAT_REASONING_FIELD",
+        kinds.choice("reasoning_content", "reasoning", "both", "none"),
+        "reasoning_content",
+        "The field of a chat completion that has the model's reasoning: clients expect either name.",
+    )
     behind_tls: bool = setting(
         "RESPONSES_BEHIND_TLS",
         BOOLEAN,

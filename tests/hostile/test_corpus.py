@@ -2,12 +2,13 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
 from responses_api.api.openapi.document import openapi_document
+from responses_api.chat import translate
 from responses_api.errors import ApiError
 from responses_api.protocol import parse_create
 from tests.hostile.requests.corpus import HostileRequest, body_of, corpus
@@ -19,8 +20,9 @@ from . import KIB
 
 SIZE = 16 * KIB
 LONG = {"letters", "digits"}
-NEEDS_MORE = {"tool_choice.namespace", "logit_bias{}"}
-"""Locations whose valid values depend on others: a declared namespace, the id of a token."""
+PARSERS: dict[str, Callable[[Any], object]] = {"CreateResponse": parse_create, "CreateChatCompletion": translate}
+NEEDS_MORE = {"tool_choice.namespace", "logit_bias{}", "messages"}
+"""Locations whose valid values depend on others: a declared namespace, the id of a token; and a message."""
 
 
 @pytest.fixture(scope="module")
@@ -85,10 +87,10 @@ def test_the_body_around_a_location_is_valid(document: dict[str, Any], body: str
     for location in locations.of(body):
         before, after = location.split()
         assert json.loads(before + json.dumps(PLACEHOLDER).encode() + after) == location.template
-        if body == "CreateResponse" and location.path not in NEEDS_MORE:
+        if body in PARSERS and location.path not in NEEDS_MORE:
             value = "a" if location.name.endswith("{}") else locations.valid(location.schema, location.name)
             try:
-                parse_create(json.loads(before + json.dumps(value).encode() + after))
+                PARSERS[body](json.loads(before + json.dumps(value).encode() + after))
             except ApiError as error:
                 pytest.fail(f"{location.owner} {location.path}: {error}")
 

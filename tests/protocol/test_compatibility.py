@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 from django.urls import Resolver404, resolve
+from openai.types.chat.completion_create_params import CompletionCreateParamsBase
 from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
+from responses_api.chat import CreateChatCompletion, translate
 from responses_api.errors import InvalidRequest, UnsupportedParameter
 from responses_api.protocol import CreateResponse, input_items, parse_create
 from responses_api.protocol.items.hosted import HOSTED_TYPES
@@ -22,7 +24,7 @@ from tests.streaming.streams import EVENT_TYPES, LETTERS, OURS, UNLIKE_OPEN_RESP
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "compatibility.md"
 
-TITLES = ("Endpoints", "Parameters of `POST /responses`", "Items", "Content parts", "Events")
+TITLES = ("Endpoints", "Parameters of `POST /responses`", "Items", "Content parts", "Events", "Chat Completions")
 NOT_DONE = {"refused for now", "never"}
 WORDS = {"done", "accepted and echoed", "accepted", "kept", "refused for now", "not yet", "never", "sent"}
 
@@ -70,6 +72,18 @@ def test_refused_parameters_are_listed_as_refused() -> None:
 def test_echoed_parameters_are_in_the_response() -> None:
     table = rows("Parameters of `POST /responses`")
     assert {name for name, word in table.items() if word == "accepted and echoed"} <= set(response())
+
+
+def test_every_parameter_of_a_chat_is_in_the_table() -> None:
+    """Those that are never supported are refused by name."""
+    table = rows("Chat Completions")
+    assert set(CompletionCreateParamsBase.__annotations__) <= set(table)
+    assert set(CreateChatCompletion.model_fields) == set(table)
+    for name, word in table.items():
+        if word in NOT_DONE:
+            with pytest.raises(UnsupportedParameter) as caught:
+                translate({"messages": [{"role": "user", "content": "Hi"}], name: "x"})
+            assert caught.value.param == name
 
 
 def test_every_field_of_a_response_is_in_the_table() -> None:

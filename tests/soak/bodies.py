@@ -317,6 +317,7 @@ PATHS = st.sampled_from(
         "/v1/conversations/conversation_here",
         "/v1/conversations/conversation_here/items",
         "/v1/conversations/conversation_here/items/item_here",
+        "/v1/chat/completions",
         "/v1/models",
         "/v1/models/model_here",
         "/v1/status",

@@ -9,7 +9,7 @@ from typing import Final
 from responses_api.errors import Error
 from responses_api.protocol import objects
 
-from .operations import EVENTS, JSON, OPERATIONS, Operation
+from .operations import CHAT_PATH, EVENTS, JSON, OPERATIONS, Operation
 from .schemas import Json, Named, component, components, query_parameters
 
 ERRORS: Final = {
@@ -26,23 +26,8 @@ ERRORS: Final = {
     500: "The server had an error.",
     503: "The server is full, or no worker serves the model; `Retry-After` says when to try again.",
 }
-# The schema of one event, in the form that tools expect, since OpenAPI 3.1 defines none. Its field is described by a
-# pattern: some tools would mistake an object with a property `data` for the response.
-EVENT: Final = {
-    "type": "object",
-    "description": "A server-sent event: `event` is its type, `data` a JSON object as text, or `[DONE]` at the end.",
-    "patternProperties": {
-        "^data$": {
-            "type": "string",
-            "anyOf": [
-                {"contentMediaType": JSON, "contentSchema": component(objects.StreamEvent)},
-                {"const": "[DONE]"},
-            ],
-        }
-    },
-}
-SHARED: Final[tuple[Named, ...]] = (objects.Item, objects.OutputItem, objects.StreamEvent, objects.Usage)
-"""Objects that are parts of several others, and the events of streams."""
+SHARED: Final[tuple[Named, ...]] = (objects.Item, objects.OutputItem, objects.Usage)
+"""Objects that are parts of several others."""
 ANYWHERE: Final = (400, 401, 403, 500, 503)
 WITH_BODY: Final = (408, 413, 415, 429)
 
@@ -55,35 +40,39 @@ PATH_PARAMETERS: Final = {
 
 TAGS: Final = {
     "Responses": "Ask a model, and read stored responses.",
+    "Chat": "Ask a model as older clients do.",
     "Conversations": "Histories that responses read and add to.",
     "Models": "The models that this server serves.",
     "Server": "The state of the server.",
 }
 
 
-def openapi_document(*, version: str) -> Json:
-    """The whole document; the same types always give the same document."""
+def openapi_document(*, version: str, chat: bool = True) -> Json:
+    """The whole document; the same types always give the same document. ``chat``: with Chat Completions."""
+    operations = [operation for operation in OPERATIONS if chat or operation.path != CHAT_PATH]
     return {
         "openapi": "3.1.0",
         "info": {
             "title": "mlx-responses",
             "version": version,
             "description": (
-                "OpenAI's Responses API, with models that run here. Every address under `/v1` is also served without "
-                "`/v1`. Every answer has the header `x-request-id`. In requests, null is the same as absent."
+                "OpenAI's Responses API and Chat Completions, with models that run here. Every address under `/v1` is "
+                "also served without `/v1`. Every answer has the header `x-request-id`. In requests, null is the same "
+                "as absent."
             ),
         },
         "servers": [{"url": "/", "description": "The server that sent this document."}],
         "tags": [{"name": name, "description": about} for name, about in TAGS.items()],
         "security": [{"bearer": []}, {"apiKey": []}, {}],
-        "paths": paths(OPERATIONS),
+        "paths": paths(operations),
         "components": {
             "schemas": components(
-                sent={operation.body for operation in OPERATIONS if operation.body is not None},
+                sent={operation.body for operation in operations if operation.body is not None},
                 answered={
                     Error,
                     *SHARED,
-                    *(operation.answer for operation in OPERATIONS if operation.answer is not None),
+                    *(operation.answer for operation in operations if operation.answer is not None),
+                    *(operation.event for operation in operations if operation.event is not None),
                 },
             ),
             "responses": {f"Error{code}": error_answer(about) for code, about in ERRORS.items()},
@@ -126,7 +115,7 @@ def described(operation: Operation) -> Json:
         result["parameters"] = parameters
     if operation.body:
         content: Json = {JSON: {"schema": component(operation.body)}}
-        if operation.streams:
+        if operation.event is not None:
             content[JSON]["examples"] = {
                 name: {"value": {**(operation.example or {}), "stream": name == "stream"}}
                 for name in ("whole", "stream")
@@ -144,8 +133,8 @@ def answers(operation: Operation) -> Json:
     if not operation.answer and operation.answer_as == JSON:
         good = {"type": "object"}
     content: Json = {operation.answer_as: {"schema": good}}
-    if operation.streams:
-        content[EVENTS] = {"schema": EVENT}
+    if operation.event is not None:
+        content[EVENTS] = {"schema": event_schema(operation.event)}
     result: Json = {"200": {"description": "Done.", "content": content}}
     if operation.links:
         result["200"]["links"] = {
@@ -157,6 +146,26 @@ def answers(operation: Operation) -> Json:
     if operation.is_readiness:
         result["503"] = {"description": "Not now; `reason` says why.", "content": {JSON: {"schema": good}}}
     return result
+
+
+def event_schema(event: Named) -> Json:
+    """The schema of one event of a stream, in the form that tools expect, since OpenAPI 3.1 defines none.
+
+    Its field is described by a pattern: some tools would mistake an object with a property `data` for the answer.
+    """
+    return {
+        "type": "object",
+        "description": "A server-sent event: `event` is its type, if it has one; `data` a JSON object, or `[DONE]`.",
+        "patternProperties": {
+            "^data$": {
+                "type": "string",
+                "anyOf": [
+                    {"contentMediaType": JSON, "contentSchema": component(event)},
+                    {"const": "[DONE]"},
+                ],
+            }
+        },
+    }
 
 
 def error_answer(about: str) -> Json:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from responses_api.chat import ChatCompletion, ChatCompletionChunk, CreateChatCompletion
 from responses_api.protocol import CreateResponse, ListQuery, RetrieveQuery, objects
 from responses_api.protocol.requests.compact import CompactRequest
 from responses_api.protocol.requests.conversations import CreateConversation, CreateItems, UpdateConversation
@@ -16,6 +17,7 @@ from .schemas import Named
 JSON: Final = "application/json"
 EVENTS: Final = "text/event-stream"
 TEXT: Final = "text/plain"
+CHAT_PATH: Final = "/v1/chat/completions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +37,8 @@ class Operation:
     query: type[WireModel] | None = None
     answer: Named | None = None
     answer_as: str = JSON
-    streams: bool = False
+    event: Named | None = None
+    """The data of an event, where the answer can be a stream."""
     links: tuple[str, ...] = ()
     """Operations that take the `id` of the response in the answer."""
     errors: tuple[int, ...] = ()
@@ -60,7 +63,7 @@ OPERATIONS: Final = (
         body=CreateResponse,
         example={"input": "Why is the sky blue?", "max_output_tokens": 100},
         answer=objects.Response,
-        streams=True,
+        event=objects.StreamEvent,
         links=("getResponse", "listInputItems", "deleteResponse"),
         errors=(404, 409, 413, 429),
     ),
@@ -100,7 +103,7 @@ OPERATIONS: Final = (
         ),
         query=RetrieveQuery,
         answer=objects.Response,
-        streams=True,
+        event=objects.StreamEvent,
         errors=(404, 409, 410, 429),
     ),
     Operation(
@@ -216,6 +219,23 @@ OPERATIONS: Final = (
         summary="Delete an item of a conversation",
         answer=objects.Conversation,
         errors=(404,),
+    ),
+    Operation(
+        method="post",
+        path=CHAT_PATH,
+        name="createChatCompletion",
+        tag="Chat",
+        summary="Create a chat completion",
+        about=(
+            "For clients that don't use responses: the same models, tools and limits, without stored state. With "
+            "`stream: true` the answer is a stream of chunks that ends with `data: [DONE]`; an error within it is "
+            "an `Error`."
+        ),
+        body=CreateChatCompletion,
+        example={"messages": [{"role": "user", "content": "Why is the sky blue?"}], "max_completion_tokens": 100},
+        answer=ChatCompletion,
+        event=ChatCompletionChunk,
+        errors=(404, 413, 429),
     ),
     Operation(
         method="get",

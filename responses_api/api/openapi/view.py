@@ -15,7 +15,7 @@ from .schemas import Json
 @cache
 def served_document() -> Json:
     """This server's document, built when first asked for."""
-    return openapi_document(version=settings.RESPONSES_VERSION)
+    return openapi_document(version=settings.RESPONSES_VERSION, chat=settings.RESPONSES_CHAT)
 
 
 class OpenApiView(Endpoint):

@@ -23,11 +23,15 @@ BODIES: Mapping[str, Json] = {
     "CreateConversation": {"items": [QUESTION]},
     "UpdateConversation": {"metadata": {}},
     "CreateItems": {"items": [QUESTION]},
+    "CreateChatCompletion": {"model": MODEL, "messages": [QUESTION], "max_completion_tokens": 16},
 }
 """Bodies that get 200."""
+ITEM_LISTS = ("input", "items", "messages")
 VALUES: Mapping[str, Json] = {
     "model": MODEL,
     "call_id": "call_1",
+    "tool_call_id": "call_1",
+    "id": "call_1",
     "name": "look_up",
     "schema": {"type": "object", "properties": {}},
     "parameters": {"type": "object", "properties": {}},
@@ -36,6 +40,17 @@ VALUES: Mapping[str, Json] = {
     "arguments": "{}",
 }
 """Valid values of properties whose type is too general."""
+CHAT_TOOL = {"type": "function", "function": {"name": "look_up"}}
+CHAT_CALL = {"id": "call_1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+CHAT_OUTPUT = {"role": "tool", "tool_call_id": "call_1", "content": "a"}
+NEEDED: Mapping[tuple[str, str], Json] = {
+    ("CreateResponse", "tool_choice"): {"tools": [TOOL]},
+    ("CreateChatCompletion", "tool_choice"): {"tools": [CHAT_TOOL]},
+    ("CreateChatCompletion", "top_logprobs"): {"logprobs": True},
+    ("CreateChatCompletion", "stream_options"): {"stream": True},
+    ("CreateChatCompletion", "max_tokens"): {"max_completion_tokens": None},
+}
+"""What a property needs beside it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,8 +119,7 @@ class Locations:
         for name, inner in schema.get("properties", {}).items():
 
             def within(value: Json, name: str = name) -> Json:
-                others = {"tools": [TOOL]} if (owner, name) == ("CreateResponse", "tool_choice") else {}
-                return build({**base, **others, name: value})
+                return build({**base, **NEEDED.get((owner, name), {}), name: value})
 
             yield from self._place(body, owner, name, inner, f"{path}.{name}".lstrip("."), within, visited)
 
@@ -131,7 +145,7 @@ class Locations:
                 component = variant.get("$ref", "").rpartition("/")[2]
 
                 def entry(value: Json, component: str = component) -> Json:
-                    return build(with_companions(component, value) if path in ("input", "items") else [value])
+                    return build(with_companions(component, value) if path in ITEM_LISTS else [value])
 
                 if component:
                     yield from self._inside(body, owner, name, variant, f"{path}[]", entry, visited)
@@ -181,6 +195,11 @@ def with_companions(component: str, item: Json) -> list[Json]:
             return [item, {"type": "custom_tool_call_output", "call_id": "call_1", "output": "a"}, QUESTION]
         case "CustomToolCallOutput":
             return [{"type": "custom_tool_call", "call_id": "call_1", "name": "look_up", "input": "a"}, item, QUESTION]
+        case "ChatAssistantMessage":
+            outputs = [CHAT_OUTPUT] if isinstance(item.get("tool_calls"), list) and item["tool_calls"] else []
+            return [item, *outputs, QUESTION]
+        case "ChatToolMessage":
+            return [{"role": "assistant", "tool_calls": [CHAT_CALL]}, item, QUESTION]
         case "CompactionTrigger":
             return [QUESTION, item]
         case _:

@@ -16,6 +16,7 @@ from .schema_shapes import GRAMMARS, SCHEMAS
 from .stored_ids import StoredIds
 
 CREATE, COUNT, COMPACT = "POST /v1/responses", "POST /v1/responses/input_tokens", "POST /v1/responses/compact"
+CHAT = "POST /v1/chat/completions"
 ADD = "POST /v1/conversations/{conversation_id}/items"
 MAX_ITEMS = 20_000
 MAX_TOOLS = 128
@@ -32,6 +33,7 @@ def repeated_requests(stored_ids: StoredIds) -> Iterator[HostileRequest]:
         yield from _settings(route)
     yield _with_items(ADD, "compaction blobs of 4 MB", [_blob(stored_ids.large_blob)], ends=[], name="items")
     yield from _streamed()
+    yield from _chats()
 
 
 def _histories(route: str, stored_ids: StoredIds) -> Iterator[HostileRequest]:
@@ -144,6 +146,29 @@ def _streamed() -> Iterator[HostileRequest]:
         yield _with_items(CREATE, f"hosted calls, {variant}", [call], **more)
 
 
+def _chats() -> Iterator[HostileRequest]:
+    call = {"id": "call_#", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}
+    output = {"role": "tool", "tool_call_id": "call_#", "content": "a"}
+    same, its_output = {**call, "id": "a"}, {**output, "tool_call_id": "a"}
+    calling = {"role": "assistant", "reasoning_content": "b"}
+    for shape, messages in (
+        ("messages", [{"role": "user", "content": "a"}]),
+        ("messages of many parts", [{"role": "user", "content": [{"type": "text", "text": "a"}] * 100}]),
+        ("calls with outputs", [{**calling, "tool_calls": [call]}, output]),
+        ("calls without outputs", [{**calling, "tool_calls": [call]}]),
+        ("outputs without calls", [output]),
+        ("calls of one id", [{**calling, "tool_calls": [same] * 20}, *[its_output] * 20]),
+    ):
+        yield _with_items(CHAT, shape, messages, name="messages")
+    many = [same] * (MAX_ITEMS // 2 - 1)
+    message = {**calling, "tool_calls": many}
+    yield _request(CHAT, "calls of one id in one message", lambda size: _chat([message, *[its_output] * len(many)]))
+
+
+def _chat(messages: list[Any]) -> bytes:
+    return json.dumps({"model": MODEL, "messages": messages, "max_completion_tokens": 16}).encode()
+
+
 def _long(name: str, more: dict[str, Any], size: int) -> bytes:
     return _body(**{name: "a" * size}, **more)
 
@@ -188,7 +213,7 @@ def _with_items(
 
     def body(size: int) -> bytes:
         count = max(1, size // (len(unit) + 1))
-        if name == "input":
+        if name in ("input", "messages"):
             count = min(count, (MAX_ITEMS - len(last)) // len(items))
         entries = [unit.replace(NUMBER_MARK, str(n)) for n in range(count)] if NUMBER_MARK in unit else [unit] * count
         inside = _Raw("[" + ",".join([*entries, *map(json.dumps, last)]) + "]")
