@@ -1,33 +1,32 @@
-"""All running sequences of one model, advanced step by step on mlx-lm's BatchGenerator. One thread owns it.
+"""All running sequences of one model, advanced step by step. One thread owns it.
 
 A step decodes one token of every generating sequence and also reads at most `prefill_step` tokens of prompts: no prompt
-delays a running stream for longer than that. BatchGenerator alone would pad a batch of prompts to the
-longest and read it whole. So long prompts are read here, one slice per step, and handed over with their state; short
-ones are handed over directly, as many of similar length as fit in one slice.
+delays a running stream for longer than that. So long prompts are read alone, one slice per step; short ones together,
+as many of similar length as fit in one slice.
 """
 
 import logging
+from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
-
-import mlx.core as mx
-from mlx_lm.generate import BatchGenerator
-from mlx_lm.models.cache import make_prompt_cache
 
 from inference.constraints.compiler import Compiler
 from inference.constraints.masks import Masks
 from inference.constraints.matching import Matcher
-from inference.engine.logits import Float32Logits, Processor, guide_among, processors_for
-from inference.engine.logprobs import Scores, Spelling, score_responses
+from inference.decoding.decoder import Decoder
+from inference.decoding.prefill import read_slice, read_together
+from inference.decoding.row import Choice, Row
+from inference.decoding.sampling import Draw
+from inference.engine.logits import constraint_among, processors_for
+from inference.engine.logprobs import Spelling
 from inference.engine.model_loading import LoadedModel
 from inference.engine.prompt_queue import PromptQueue
-from inference.engine.sampling import sampler_for
-from inference.engine.sequence import Sequence, request_error
+from inference.engine.sequence import Output, Sequence, request_error
 from inference.engine.thinking import ThinkingWatch
 from inference.prefix_cache.prefix_cache import PrefixCache
-from inference.speculation.generation_batch import SpeculatingBatch
+from inference.speculation.drafter import Drafter
 from inference.speculation.options import SpeculationOptions
-from inference.types import Chunk, Finish, GenerationRequest, ModelError, ModelInfo
+from inference.types import Chunk, GenerationRequest, ModelError, ModelInfo
 
 log = logging.getLogger(__name__)
 
@@ -43,21 +42,20 @@ class Batch:
         loaded: LoadedModel,
         info: ModelInfo,
         *,
-        batch_size: int,
         prefill_step: int,
         prefix_cache: PrefixCache,
         speculation: SpeculationOptions | None = None,
     ) -> None:
         self._loaded = loaded
         self._info = info
-        self._batch_size, self._prefill_step = batch_size, prefill_step
+        self._prefill_step = prefill_step
         self._speculation = speculation
         self._prefix_cache = prefix_cache
         self._spelling = Spelling(loaded.new_detokenizer)
         self._compiler, self._masks = Compiler(), Masks()
         self._prompts = PromptQueue(prefill_step)
-        self._generating: dict[int, Sequence] = {}
-        self._generator = self._new_generator()
+        self._generating: dict[Row, Sequence] = {}
+        self._decoder = Decoder(loaded.model, speculation=speculation)
 
     def __len__(self) -> int:
         return len(self._compiler) + len(self._prompts) + len(self._generating)
@@ -98,27 +96,24 @@ class Batch:
         sequence = next((s for s in self._generating.values() if s.request.id == request_id), None)
         if sequence is None:
             return []
+        assert sequence.row is not None
         try:
-            self._withdraw(sequence)
+            self._decoder.leave([sequence.row])
         except Exception as error:
-            self._generating.pop(sequence.uid, None)
+            del self._generating[sequence.row]
             return [sequence.final("cancelled"), *self._recover(error)]
+        self._end(sequence)
         return [sequence.final("cancelled")]
 
     def step(self) -> list[Chunk]:
         """Read a slice of prompts and decode one token of every generating sequence."""
         chunks = self._take_compiled()
-        with mx.stream(self._generator.stream):
-            chunks += self._prompts.start(self._prefix_cache, is_idle=not self._generating)
+        chunks += self._prompts.start(self._prefix_cache, is_idle=not self._generating)
         chunks += self._read()
         if self._generating:
             try:
-                _, responses = self._generator.next()
-                top = {uid: sequence.request.top_logprobs for uid, sequence in self._generating.items()}
-                scores = iter(score_responses(responses, top))
-                for _, own in groupby(responses, key=lambda response: response.uid):
-                    # One by one: chunks from before a failure are returned.
-                    chunks.append(self._advance([(response, next(scores)) for response in own]))
+                for chunk in self._advance(self._decoder.step()):  # those from before a failure are returned
+                    chunks.append(chunk)
             except Exception as error:
                 chunks += self._recover(error)
         return chunks
@@ -126,7 +121,7 @@ class Batch:
     def close(self) -> None:
         self._compiler.close()
         self._masks.close()
-        self._generator.close()
+        self._decoder.close()
 
     def _take_compiled(self) -> list[Chunk]:
         if len(self._compiler) and not self._prompts and not self._generating:
@@ -139,39 +134,55 @@ class Batch:
                 chunks += self._begin(request, matcher)
         return chunks
 
-    def _processors(self, sequence: Sequence) -> list[Processor]:
+    def _row(self, sequence: Sequence) -> Row:
+        """A sequence from here on as the decoder has it."""
         request, watch = sequence.request, None
         if request.thinking is not None:
             watch = ThinkingWatch(request.thinking, self._spelling.spell)
             for token in request.generated:
                 watch.add(token)
-        return processors_for(
+        processors = processors_for(
             request.sampling,
             prompt_length=len(request.prompt),
             matcher=sequence.matcher,
             masks=self._masks,
             watch=watch,
         )
+        sequence.constrained = constraint_among(processors)
+        drafter = None
+        if self._speculation is not None:
+            drafter = Drafter(
+                sequence.context,
+                stop_tokens=self._loaded.stop_tokens,
+                longest=self._speculation.draft_tokens,
+                guide=sequence.constrained,
+            )
+        return Row(
+            tokens=list(sequence.context),
+            most=sequence.limit,
+            draw=Draw.of(request.sampling, first=len(request.generated)),
+            processors=processors,
+            top_logprobs=request.top_logprobs,
+            drafter=drafter,
+            state=sequence.cache,
+            read=sequence.done,
+        )
 
     def _read(self) -> list[Chunk]:
         """Read one slice of prompts."""
-        awaits_first_token = any(sequence.chosen == 0 for sequence in self._generating.values())
+        if not self._prompts:
+            return []
+        awaits_first_token = any(sequence.awaits_first_token for sequence in self._generating.values())
         group = self._prompts.next_group(is_idle=not self._generating, awaits_first_token=awaits_first_token)
         if not group:
             return []
-        return self._read_slice(group[0]) if self._prompts.is_long(group[0]) else self._hand_over(group)
+        return self._read_slice(group[0]) if self._prompts.is_long(group[0]) else self._read_together(group)
 
     def _read_slice(self, sequence: Sequence) -> list[Chunk]:
-        model = self._loaded.model
         end = min([sequence.done + self._prefill_step, *sequence.cuts[:1]])
         tokens = sequence.context[sequence.done : end]
         try:
-            with mx.stream(self._generator.stream):
-                if sequence.cache is None:
-                    sequence.cache = make_prompt_cache(model)
-                model(mx.array(tokens)[None], cache=sequence.cache)
-                mx.eval([layer.state for layer in sequence.cache])
-                mx.clear_cache()
+            sequence.cache = read_slice(self._loaded.model, tokens, sequence.cache)
         except Exception as error:
             self._prompts.remove(sequence.request.id)
             return [sequence.failed(error)]
@@ -181,73 +192,63 @@ class Batch:
             self._keep(sequence, list(sequence.context[:end]), sequence.cache)
         return []
 
-    def _hand_over(self, group: list[Sequence]) -> list[Chunk]:
-        """Give sequences whose remaining context fits in a slice to BatchGenerator."""
+    def _read_together(self, group: list[Sequence]) -> list[Chunk]:
+        """Read the rest of these sequences, which fits in a slice, and have them decoded."""
         for sequence in group:
             self._prompts.remove(sequence.request.id)
+        chunks = self._begin_to_decode([sequence for sequence in group if sequence.remaining > 1])
+        return chunks + self._begin_to_decode([sequence for sequence in group if sequence.remaining == 1])
+
+    def _begin_to_decode(self, group: list[Sequence]) -> list[Chunk]:
+        if not group:
+            return []
         try:
-            processors = [self._processors(sequence) for sequence in group]
-            uids = self._generator.insert(
-                [list(sequence.context[sequence.done :]) for sequence in group],
-                max_tokens=[sequence.limit for sequence in group],
-                caches=[sequence.cache for sequence in group],
-                all_tokens=[list(sequence.context[: sequence.done]) for sequence in group],
-                samplers=[
-                    sampler_for(sequence.request.sampling, position=len(sequence.request.generated))
-                    for sequence in group
-                ],
-                logits_processors=processors,
-            )
+            rows = [self._row(sequence) for sequence in group]
+            state = read_together(self._loaded.model, rows)
         except Exception as error:
             return [sequence.failed(error) for sequence in group]
-        for uid, sequence, own_processors in zip(uids, group, processors, strict=True):
-            sequence.uid, sequence.cache = uid, None
-            self._generating[uid] = sequence
-            if self._speculating is not None:
-                sequence.drafter = self._speculating.watch(
-                    uid, sequence.context, stop_tokens=self._loaded.stop_tokens, guide=guide_among(own_processors)
-                )
+        for sequence, row in zip(group, rows, strict=True):
+            sequence.row, sequence.cache = row, None
+            self._generating[row] = sequence
+        try:
+            self._decoder.join(rows, state)
+        except Exception as error:
+            return self._recover(error)
         return []
 
-    def _advance(self, responses: list[tuple[Any, Scores | None]]) -> Chunk:
-        """Take the tokens of one sequence; there are several when drafted ones were accepted."""
-        sequence, last = self._generating[responses[0][0].uid], responses[-1][0]
-        output, count = sequence.take(responses, self._spelling)
-        # The matcher is one token ahead: it has taken the last one to choose the next.
-        matcher = sequence.matcher if count == len(responses) else None
-        error = matcher.error if matcher is not None else ""
-        is_whole = matcher is not None and matcher.must_end
-        finish: Finish | None = last.finish_reason
-        if finish is not None:
-            del self._generating[sequence.uid]
-            self._keep(sequence, last.all_tokens, last.prompt_cache, answered=not error)
-        elif sequence.stop.is_complete or is_whole:
-            self._withdraw(sequence, answered=not error)
-        else:
-            return Chunk(request_id=sequence.request.id, **output)
-        if matcher is not None and error:
-            log.warning("a constraint failed: %s", error)
-            finish, error = "error", matcher.sentence
-        elif finish is None or is_whole:
-            finish = "stop"
-        return sequence.final(finish, error=error, **output)
+    def _advance(self, choices: list[Choice]) -> Iterator[Chunk]:
+        """Take the tokens of each sequence; there are several when drafted ones were accepted."""
+        ended: list[tuple[Sequence, Output]] = []
+        for row, own in groupby(choices, key=lambda choice: choice.row):
+            sequence = self._generating[row]
+            output = sequence.take(list(own), stop_tokens=self._loaded.stop_tokens, spelling=self._spelling)
+            if output.finish is not None:
+                ended.append((sequence, output))
+            else:
+                yield Chunk(
+                    request_id=sequence.request.id, text=output.text, tokens=output.tokens, logprobs=output.logprobs
+                )
+        if ended:
+            self._decoder.leave([sequence.row for sequence, _ in ended if sequence.row is not None])
+        for sequence, output in ended:
+            self._end(sequence, answered=not output.error)
+            assert output.finish is not None
+            yield sequence.final(output.finish, output=output)
 
-    def _withdraw(self, sequence: Sequence, *, answered: bool = False) -> None:
-        """Take a sequence out of the generator and put its state into the prefix cache."""
-        with mx.stream(self._generator.stream):
-            removed = self._generator.remove([sequence.uid], return_prompt_caches=True)
-            if sequence.uid in removed:
-                cache, tokens = removed[sequence.uid]
-                self._keep(sequence, tokens, cache, answered=answered)
-        if self._speculating is not None:
-            self._speculating.forget(sequence.uid)
-        del self._generating[sequence.uid]
+    def _end(self, sequence: Sequence, *, answered: bool = False) -> None:
+        """Put the state of a sequence that has left the decoder into the prefix cache."""
+        row = sequence.row
+        assert row is not None
+        assert row.state is not None
+        del self._generating[row]
+        self._keep(sequence, row.tokens[: row.read], row.state, answered=answered)
+        row.state = None
 
     def _recover(self, error: Exception) -> list[Chunk]:
-        """End all sequences of the generator and replace it: after a failed step its state can't be trusted."""
+        """End all sequences that are decoded: after a failed step their state can't be trusted."""
         failed, self._generating = list(self._generating.values()), {}
-        self._generator.close()
-        self._generator = self._new_generator()
+        self._decoder.close()
+        self._decoder = Decoder(self._loaded.model, speculation=self._speculation)
         return [sequence.failed(error) for sequence in failed]
 
     def _keep(self, sequence: Sequence, tokens: list[int], cache: list[Any], *, answered: bool = False) -> None:
@@ -255,24 +256,10 @@ class Batch:
         if not self._prefix_cache.max_bytes:
             return
         try:
-            with mx.stream(self._generator.stream):
-                request = sequence.request
-                on_disk = answered and request.cache_on_disk
-                if self._prefix_cache.insert(
-                    request.cache_scope, tokens, cache, key=request.cache_key, on_disk=on_disk
-                ):
-                    read = min(len(tokens), len(request.prompt))
-                    sequence.written = max(0, read - sequence.cached)
+            request = sequence.request
+            on_disk = answered and request.cache_on_disk
+            if self._prefix_cache.insert(request.cache_scope, tokens, cache, key=request.cache_key, on_disk=on_disk):
+                read = min(len(tokens), len(request.prompt))
+                sequence.written = max(0, read - sequence.cached)
         except Exception:  # the cache only saves time
             log.exception("a sequence's state can't be cached")
-
-    def _new_generator(self) -> Any:
-        generator = BatchGenerator(
-            Float32Logits(self._loaded.model),
-            stop_tokens=[[token] for token in self._loaded.stop_tokens],
-            completion_batch_size=self._batch_size,
-            prefill_batch_size=self._batch_size,
-            prefill_step_size=self._prefill_step,
-        )
-        self._speculating = SpeculatingBatch.attach_to(generator, self._speculation) if self._speculation else None
-        return generator

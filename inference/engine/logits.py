@@ -3,26 +3,23 @@ the end of its thinking.
 
 In this order: `repetition_penalty` over the tokens of prompt and answer (positive logits are divided by it, negative
 ones multiplied, as in transformers and vLLM); then, as OpenAI documents them, the presence and frequency penalties over
-the tokens of the answer, and the bias. A processor must not raise, or it would corrupt its neighbours in
-BatchGenerator. Tokens that the model doesn't have, the only cause of failure, are refused before.
+the tokens of the answer, and the bias. A processor must not raise, or all sequences of its step would end with it.
+Tokens that the model doesn't have, the only cause of failure, are refused before.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import mlx.core as mx
 
 from inference.constraints.masks import Masks
 from inference.constraints.matching import Matcher
+from inference.decoding.row import Processor
 from inference.engine.thinking import ThinkingWatch
-from inference.speculation.drafter import Guide
 from inference.types import Sampling
 
-Processor = Callable[[Any, Any], Any]
-"""From a sequence's tokens so far (length) and its logits (1, vocabulary) to the logits to use."""
-
 _FAST_MASK_SECONDS = 0.002
-"""Asking about a draft takes about as long as a mask, without the limit that masks have."""
+"""Taking a token and asking about a draft take about as long as a mask at most, without the limit that masks have."""
 
 
 def processors_for(
@@ -51,25 +48,9 @@ def processors_for(
     return processors
 
 
-def guide_among(processors: Sequence[Processor]) -> Guide | None:
-    """The processor that knows which drafts can follow."""
+def constraint_among(processors: Sequence[Processor]) -> "Constrained | None":
+    """The processor that holds a sequence to its constraint."""
     return next((processor for processor in processors if isinstance(processor, Constrained)), None)
-
-
-class Float32Logits:
-    """A model whose logits are float32 whatever its weights are.
-
-    In 16 bits a small penalty is lost to rounding, and a row with a penalty would change its neighbours' rounding.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self._model = model
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._model(*args, **kwargs).astype(mx.float32)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._model, name)
 
 
 class _Adjustment:
@@ -103,14 +84,20 @@ class Constrained:
     It is a `Guide` of drafts too.
     """
 
+    waits = True
+
     def __init__(self, matcher: Matcher, masks: Masks) -> None:
         self._matcher, self._masks = matcher, masks
-        self._is_current = True
-        """The matcher has taken the token chosen last; at the first call that is one from the prompt."""
+        self._taken = 0
+        """How many tokens of prompt and answer lie behind the matcher; 0 before it is asked."""
+        self._next_mask = b""
 
     def __call__(self, tokens: Any, logits: Any) -> Any:
-        computed = self._masks.next(self._matcher, None if self._is_current else tokens[-1].item())
-        self._is_current = False
+        count = len(tokens)
+        computed, self._next_mask = self._next_mask, b""
+        if not computed:
+            computed = self._masks.next(self._matcher, tokens[-1].item() if 0 < self._taken < count else None)
+        self._taken = count
         if not computed:
             return logits  # the matcher has failed: the batch ends its sequence after this step
         size = logits.shape[-1]  # a model may have more rows than its tokenizer has tokens
@@ -118,19 +105,24 @@ class Constrained:
         allowed = mx.array(mask)
         return mx.where(allowed, logits, -float("inf"))
 
+    def take(self, tokens: Sequence[int]) -> None:
+        """Take the last of these tokens, of prompt and answer, unless it is taken."""
+        if self._taken < len(tokens):
+            self._taken = len(tokens)
+            if self.is_fast:
+                self._matcher.advance(tokens[-1])
+            else:
+                self._next_mask = self._masks.next(self._matcher, tokens[-1])
+
     @property
     def has_ended(self) -> bool:
         """Nothing may follow, or the matcher has failed."""
         return self._matcher.has_failed or self._matcher.must_end
 
-    def follow(self, token: int) -> bool:
-        """Take the token chosen last, unless it is taken; false if the grammar is too slow to be asked about drafts."""
-        if self.has_ended or self._matcher.mask_seconds > _FAST_MASK_SECONDS:
-            return False
-        if not self._is_current:
-            self._matcher.advance(token)
-            self._is_current = True
-        return True
+    @property
+    def is_fast(self) -> bool:
+        """Its masks have been computed in no time."""
+        return self._matcher.mask_seconds <= _FAST_MASK_SECONDS
 
     def forced(self) -> list[int]:
         """The tokens that spell what must follow."""
@@ -143,6 +135,8 @@ class Constrained:
 
 class _Limited:
     """Leaves one token only when thinking has to end. The constraint allows it: thinking may be any text."""
+
+    waits = True
 
     def __init__(self, watch: ThinkingWatch) -> None:
         self._watch = watch

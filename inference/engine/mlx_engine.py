@@ -223,7 +223,6 @@ class MlxEngine:
         batch = Batch(
             loaded,
             self.info,
-            batch_size=self.options.batch_size,
             prefill_step=self.options.prefill_step,
             prefix_cache=cache,
             speculation=self.options.speculation,

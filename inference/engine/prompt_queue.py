@@ -80,7 +80,7 @@ class PromptQueue:
         short = [sequence for sequence in ready if not self.is_long(sequence)]
         if long is not None and (self._long_is_next or not short):
             if awaits_first_token:
-                return []  # a sequence handed over gets its first token after two more steps: no slice between them
+                return []  # its token comes with this step: no slice before it
             self._long_is_next = False
             return [long]
         self._long_is_next = True

@@ -1,22 +1,37 @@
 """One sequence of a batch: its request, the tokens that it has read and generated, and its end."""
 
 import logging
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from inference.constraints.matching import Matcher
 from inference.engine.detokenizer import Detokenizer
-from inference.engine.logprobs import Scores, Spelling
 from inference.engine.stop_strings import StopStrings
 from inference.prefix_cache.disk_cache import Reading
-from inference.speculation.drafter import Drafter
 from inference.types import Chunk, Finish, GenerationRequest, ModelInfo, TokenLogprob
+
+if TYPE_CHECKING:
+    from inference.decoding.row import Choice, Row
+    from inference.engine.logits import Constrained
+    from inference.engine.logprobs import Spelling
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class Output:
+    """What a step has added to an answer."""
+
+    text: str
+    tokens: tuple[int, ...] = ()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    finish: Finish | None = None
+    error: str = ""
+
+
 class Sequence:
-    """While its prompt is read, its state is in `cache`; then BatchGenerator has it under `uid`."""
+    """While its prompt is read, its state is in `cache`; then a decoder has it as `row`."""
 
     def __init__(
         self, request: GenerationRequest, *, limit: int, detokenizer: Detokenizer, matcher: Matcher | None = None
@@ -33,9 +48,8 @@ class Sequence:
         self.cached = 0  # how many of them came from the prefix cache
         self.written = 0  # prompt tokens that were added to the prefix cache
         self.cuts: list[int] = []  # where its state is put into the prefix cache while its prompt is read
-        self.uid = -1
-        self.chosen = 0
-        self.drafter: Drafter | None = None
+        self.row: Row | None = None
+        self.constrained: Constrained | None = None
         for token in request.generated:
             self.stop.add(detokenizer.add(token))
 
@@ -61,45 +75,66 @@ class Sequence:
             return "stop"
         return "length" if self.limit < 1 else None
 
-    def take(self, responses: list[tuple[Any, Scores | None]], spelling: Spelling) -> tuple[dict[str, Any], int]:
-        """The output of a step's responses up to the end of a stop string, and how many of the responses that are."""
-        text, tokens, logprobs, count = "", [], [], 0
-        for response, scores in responses:
-            count += 1
-            self.chosen += 1
-            if response.finish_reason != "stop":
-                piece = self.detokenizer.add(response.token)
-                text += self.stop.add(piece)
-                tokens.append(response.token)
-                if scores is not None:
-                    logprobs.append(spelling.describe(response.token, scores, text=piece))
-            if self.stop.is_complete:
-                break
-        return {"text": text, "tokens": tuple(tokens), "logprobs": tuple(logprobs)}, count
+    @property
+    def awaits_first_token(self) -> bool:
+        """It is decoded, and no token is chosen yet."""
+        return self.row is not None and len(self.row.tokens) == len(self.context)
 
-    def final(
-        self,
-        finish: Finish,
-        *,
-        text: str = "",
-        tokens: tuple[int, ...] = (),
-        logprobs: tuple[TokenLogprob, ...] = (),
-        error: str = "",
-    ) -> Chunk:
+    def take(self, choices: list["Choice"], *, stop_tokens: Collection[int], spelling: "Spelling") -> Output:
+        """The output of a step's choices, up to the end of the answer."""
+        if self.matcher is not None and self.matcher.has_failed:
+            choices = choices[:-1]  # the last was chosen without a mask
+        text, tokens, logprobs = "", [], []
+        finish: Finish | None = None
+        for _, token, scores in choices:
+            if token in stop_tokens:
+                finish = "stop"
+                break
+            piece = self.detokenizer.add(token)
+            text += self.stop.add(piece)
+            tokens.append(token)
+            if scores is not None:
+                logprobs.append(spelling.describe(token, scores, text=piece))
+            if self.stop.is_complete:
+                finish = "stop"
+                break
+        output = Output(text, tuple(tokens), tuple(logprobs), finish)
+        assert self.row is not None
+        if finish is None and self.matcher is not None:
+            self._follow(output)
+        if output.finish is None and len(self.row.tokens) - len(self.context) == self.limit:
+            output.finish = "length"
+        return output
+
+    def _follow(self, output: Output) -> None:
+        """End the answer where its constraint does."""
+        assert self.matcher is not None
+        assert self.constrained is not None
+        assert self.row is not None
+        self.constrained.take(self.row.tokens)
+        if self.matcher.error:
+            log.warning("a constraint failed: %s", self.matcher.error)
+            output.finish, output.error = "error", self.matcher.sentence
+        elif self.matcher.must_end:
+            output.finish = "stop"
+
+    def final(self, finish: Finish, *, output: Output | None = None, error: str = "") -> Chunk:
         """The final chunk, with the text that was held back."""
-        text += self.stop.add(self.detokenizer.flush()) + self.stop.flush()
+        output = output or Output("")
+        text = output.text + self.stop.add(self.detokenizer.flush()) + self.stop.flush()
         if self.stop.is_complete and finish == "length":
             finish = "stop"
+        drafter = self.row.drafter if self.row is not None else None
         return Chunk(
             request_id=self.request.id,
             text=text,
-            tokens=tokens,
-            logprobs=logprobs,
+            tokens=output.tokens,
+            logprobs=output.logprobs,
             finish=finish,
-            error=error,
+            error=error or output.error,
             cache_write_tokens=self.written,
-            drafted_tokens=self.drafter.drafted if self.drafter else 0,
-            accepted_tokens=self.drafter.accepted if self.drafter else 0,
+            drafted_tokens=drafter.drafted if drafter else 0,
+            accepted_tokens=drafter.accepted if drafter else 0,
         )
 
     def failed(self, error: Exception) -> Chunk:

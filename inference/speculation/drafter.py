@@ -15,8 +15,9 @@ class Guide(Protocol):
     def has_ended(self) -> bool:
         """Nothing may follow, or the constraint has failed."""
 
-    def follow(self, token: int) -> bool:
-        """Take the token chosen last, unless it is taken already; false if the constraint is too slow for drafts."""
+    @property
+    def is_fast(self) -> bool:
+        """It can be asked about drafts without delaying other sequences."""
 
     def forced(self) -> list[int]:
         """The tokens that spell what must follow; often none."""
@@ -34,6 +35,7 @@ class Drafter:
         """tokens: prompt and answer so far. stop_tokens: those that end an answer; they are not drafted."""
         self.acceptance = Acceptance()
         self.guide = guide
+        """The constraint."""
         self.drafted = 0
         """Tokens that were verified."""
         self.accepted = 0
@@ -52,22 +54,23 @@ class Drafter:
                 self._expected.clear()
         self._history.extend((token,))
 
-    def draft(self, limit: int, *, last: int | None) -> list[DraftToken]:
-        """The tokens that are expected next, at most `limit`.
+    @property
+    def has_ended(self) -> bool:
+        """The constraint lets nothing follow, or has failed."""
+        return self.guide is not None and self.guide.has_ended
 
-        last: the latest known token if it has not been returned to the caller, who would have stopped after a last
-        one. Without it a sequence with a constraint drafts nothing, since its matcher has to be ahead.
-        """
-        draft = self._proposed(min(limit, self._longest), last)
+    def draft(self, limit: int) -> list[DraftToken]:
+        """The tokens that are expected next, at most `limit`. A constraint has taken all that were learnt."""
+        draft = self._proposed(min(limit, self._longest))
         self._expected = deque(draft)
         return draft
 
-    def _proposed(self, limit: int, last: int | None) -> list[DraftToken]:
-        if limit < 1 or last in self._stop_tokens:
+    def _proposed(self, limit: int) -> list[DraftToken]:
+        if limit < 1:
             return []
         if self.guide is None:
             return self._looked_up(limit)
-        if last is None or not self.guide.follow(last) or self.guide.has_ended:
+        if self.guide.has_ended or not self.guide.is_fast:
             return []
         draft = self._looked_up(limit)
         draft = draft[: self.guide.count_allowed([token for token, _ in draft])] if draft else []

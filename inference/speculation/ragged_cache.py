@@ -84,7 +84,7 @@ class RaggedKVCache(BatchKVCache):
             self._idx = end
 
     def extend(self, other: Any) -> None:
-        # SpeculatingBatch.extend aligns first. BatchKVCache's own method would join rows with different ends silently.
+        # A decoder aligns first. BatchKVCache's own method would join rows with different ends silently.
         raise NotImplementedError("align the rows first")
 
     def trim(self, n: int) -> int:

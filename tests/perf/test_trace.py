@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.perf.trace.points import EMISSIONS, FACTORIES, FUNCTIONS, GENERATOR, ROOTS
+from tests.perf.trace.points import DECODER, EMISSIONS, FACTORIES, FUNCTIONS, GENERATOR, ROOTS
 from tests.perf.trace.table import LOCK_IN_MLX, LOCK_OUTSIDE, WORK_IN_MLX, StepTimes, Times, TraceDirectory
 from tests.processes import run_python
 
-POINTS = [*ROOTS, GENERATOR, *FACTORIES, *FUNCTIONS, *EMISSIONS]
+POINTS = [*ROOTS, GENERATOR, DECODER, *FACTORIES, *FUNCTIONS, *EMISSIONS]
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: f"{point.module}.{point.name}")

@@ -90,15 +90,15 @@ def test_what_is_chosen_greedily_comes_first(bench: Bench) -> None:
 
 
 def test_neighbours_change_nothing_and_get_none_unless_they_ask(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    from inference.engine.logprobs import score
+    from inference.decoding.scores import PendingScores
 
     sizes = []
 
-    def counted(asked: Any) -> Any:
-        sizes.append(len(asked))
-        return score(asked)
+    def counted(logprobs: Any, tokens: Any, counts: Any) -> Any:
+        sizes.append(len(counts))
+        return PendingScores(logprobs, tokens, counts)
 
-    monkeypatch.setattr("inference.engine.logprobs.score", counted)
+    monkeypatch.setattr("inference.decoding.decoder.PendingScores", counted)
     bench.add("alone", PROMPTS[0], EVERYTHING, top_logprobs=5)
     bench.finish()
     bench.add("before", PROMPTS[1], GREEDY, max_tokens=9)
@@ -163,16 +163,12 @@ def test_whatever_the_numbers_are_what_comes_out_is_finite_and_in_order(data: st
     """Equals, forbidden tokens, and a model whose numbers overflowed."""
     import mlx.core as mx
 
-    from inference.engine.logprobs import LogprobQuery, score
+    from inference.decoding.scores import PendingScores
 
     rows = data.draw(st.lists(st.lists(values, min_size=size, max_size=size), min_size=1, max_size=3))
     asked = [(row, data.draw(st.integers(0, size - 1)), data.draw(st.integers(0, 20))) for row in rows]
-    scores = score(
-        [
-            LogprobQuery(logprobs=mx.array(row, dtype=mx.float32), token=token, count=count)
-            for row, token, count in asked
-        ]
-    )
+    logprobs, tokens, counts = zip(*asked, strict=True)
+    scores = PendingScores(mx.array(logprobs, dtype=mx.float32), mx.array(tokens), counts).read()
     for (row, token, count), (chosen, top) in zip(asked, scores, strict=True):
         possible = [max(value, -9999.0) for value in row if math.isfinite(value)]
         assert chosen == (max(row[token], -9999.0) if math.isfinite(row[token]) else -9999.0)
@@ -184,7 +180,8 @@ def test_whatever_the_numbers_are_what_comes_out_is_finite_and_in_order(data: st
 
 
 def test_words_of_a_tokenizer_without_bytes_keep_their_spaces() -> None:
-    from inference.engine.logprobs import Scores, Spelling
+    from inference.decoding.scores import Scores
+    from inference.engine.logprobs import Spelling
 
     words = [b" one", b" two", b"s", *(bytes((byte,)) for byte in "é".encode())]
 
@@ -204,7 +201,8 @@ def test_words_of_a_tokenizer_without_bytes_keep_their_spaces() -> None:
 
 
 def test_a_token_beyond_the_tokenizer_spells_nothing() -> None:
-    from inference.engine.logprobs import Scores, Spelling
+    from inference.decoding.scores import Scores
+    from inference.engine.logprobs import Spelling
 
     spelling = Spelling(lambda: BytesDetokenizer([b"a"]))
     described = spelling.describe(0, Scores(-0.5, [(0, -0.5), (9, -1.0)]), text="a")

@@ -125,11 +125,11 @@ def test_prompts_that_cannot_be_read_are_refused_alone(mlx: Client) -> None:
 def test_a_failed_step_ends_its_sequences_and_the_engine_continues(
     mlx: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(logprobs: object) -> object:
+    def broken(*_: object) -> object:
         raise RuntimeError("out of memory\nand more")
 
     with monkeypatch.context() as patched:
-        patched.setattr("inference.engine.batch.sampler_for", lambda sampling, *, position: broken)
+        patched.setattr("inference.decoding.sampling.Sampler.__call__", broken)
         failed = mlx.submit(QUESTIONS[0])
         assert mlx.recorder.last(failed).error == "The model failed in a step (out of memory)."
     assert "Paris" in mlx.recorder.text(mlx.submit(QUESTIONS[0], max_tokens=10))

@@ -78,5 +78,5 @@ def test_a_killed_engine_resumes_from_the_disk(tmp_path: Path) -> None:
     second = run_and_kill(entries, directory, requests)
     for kind in KINDS:
         resumed, not_stored, other = second[kind]
-        assert (resumed[1], not_stored[1], other[1]) == (len(mine) + 20, 0, 0)
+        assert (resumed[1], not_stored[1], other[1]) == (len(mine) + 19, 0, 0)
         assert resumed[0] == other[0] != []

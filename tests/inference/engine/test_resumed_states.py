@@ -47,11 +47,11 @@ def talk(request: pytest.FixtureRequest) -> Iterator[Talk]:
 
 
 def test_turns_of_a_conversation_start_where_the_last_one_ended(talk: Talk) -> None:
-    """Shorter and longer than the window."""
+    """Shorter and longer than the window. The last token of an answer that is cut by its limit is not read."""
     said = HEAD[:6]
     for question in QUESTIONS:
         ((answer, cached),) = talk.ask(said + question)
-        assert cached == (0 if said == HEAD[:6] else len(said))
+        assert cached == (0 if said == HEAD[:6] else len(said) - 1)
         said += question + answer
 
 

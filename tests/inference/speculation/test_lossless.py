@@ -194,8 +194,8 @@ def test_nothing_is_kept_of_sequences_that_have_left(benches: Callable[[], tuple
         drafting._note(drafting.batch.cancel(f"{steps}"))
     drafting.add("ends", PROMPTS[1], GREEDY, max_tokens=5)
     drafting.finish()
-    assert drafting.batch._speculating is not None
-    assert drafting.batch._speculating._drafters == {}
+    assert drafting.batch._decoder.rows == []
+    assert drafting.batch._generating == {}
 
 
 def test_thinking_ends_at_its_limit(benches: Callable[[], tuple[Bench, Bench]]) -> None:

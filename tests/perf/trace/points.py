@@ -29,8 +29,11 @@ ROOTS = (
 GENERATOR = Point("mlx_lm.generate", "BatchGenerator.next", STEP)
 """Its result says how many sequences the step was for, and whether prompts were read in it."""
 
+DECODER = Point("inference.decoding.decoder", "Decoder.step", STEP)
+"""Its result says how many sequences the step was for."""
+READING = "reading prompts"
+
 FACTORIES = (
-    Point("inference.engine.batch", "sampler_for", SAMPLING),
     Point("tests.perf.engines.bare", "samplers", SAMPLING),
     Point("inference.engine.batch", "processors_for", LOGITS),
 )
@@ -44,9 +47,15 @@ FUNCTIONS = (
     Point("inference.engine.scheduler", "Scheduler.admit", "admission"),
     Point("inference.engine.scheduler", "Scheduler.release", "admission"),
     Point("inference.engine.batch", "Batch.step", "batch bookkeeping"),
-    Point("inference.engine.batch", "Batch._read", "reading prompts"),
-    Point("inference.engine.batch", "score_responses", "log-probabilities"),
-    Point("inference.engine.batch", "Batch._advance", "building chunks"),
+    Point("inference.engine.batch", "read_slice", READING),
+    Point("inference.engine.batch", "read_together", READING),
+    Point("inference.decoding.sampling", "Sampler.__call__", SAMPLING),
+    Point("inference.decoding.scores", "PendingScores.__init__", "log-probabilities"),
+    Point("inference.decoding.scores", "PendingScores.read", "log-probabilities"),
+    Point("inference.speculation.pace", "Pace.drafts", "speculation"),
+    Point("inference.speculation.pace", "Pace.is_worth_waiting", "speculation"),
+    Point("inference.speculation.drafter", "Drafter.learn", "speculation"),
+    Point("inference.engine.sequence", "Sequence.take", "building chunks"),
     Point("inference.engine.batch", "Batch._keep", "prefix cache"),
     Point("inference.engine.prompt_queue", "PromptQueue.start", "prefix cache"),
     Point("inference.engine.detokenizer", "BytesDetokenizer.add", "detokenising"),

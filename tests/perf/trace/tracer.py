@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from .patching import Patch, patch_on_import
-from .points import COLLECTING, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, ROOTS
+from .points import COLLECTING, DECODER, FACTORIES, FUNCTIONS, GENERATOR, IDLE, LOOP, READING, ROOTS
 
 PHASE_FILE = "phase"
 PAUSE_SECONDS = 0.05
@@ -91,6 +91,10 @@ class Trace:
         if sequences:
             self._bucket = self._phase, "prompts" if reads_prompts else str(sequences)
 
+    def has_spent(self, cause: str) -> bool:
+        """Whether this turn has spent time on a cause."""
+        return cause in self._times
+
     def write(self) -> None:
         """Write all counts, unless they are the same as the last time."""
         if not self._is_dirty:
@@ -118,6 +122,7 @@ class Wrapping:
         return [
             *((point, self._root) for point in ROOTS),
             (GENERATOR, self._generator),
+            (DECODER, self._decoder),
             *((point, self._factory) for point in FACTORIES),
             *((point, self._function) for point in FUNCTIONS),
         ]
@@ -142,6 +147,16 @@ class Wrapping:
             prompts, responses = result = traced(*args, **kwargs)
             trace.step(len(responses), reads_prompts=bool(prompts))
             return result
+
+        return call
+
+    def _decoder(self, function: Any, cause: str) -> Any:
+        trace, traced = self._trace, self._function(function, cause)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            choices = traced(*args, **kwargs)
+            trace.step(len({id(choice.row) for choice in choices}), reads_prompts=trace.has_spent(READING))
+            return choices
 
         return call
 

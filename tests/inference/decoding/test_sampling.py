@@ -1,10 +1,10 @@
-"""Samplers choose as their parameters say, and a seed alone decides."""
+"""Tokens are drawn as the parameters of their sequences say, and a seed alone decides."""
 
 from typing import Any
 
 import pytest
 
-from inference.engine.sampling import greedy, sampler_for
+from inference.decoding.sampling import Draw, Sampler
 from inference.types import Sampling
 
 
@@ -15,22 +15,13 @@ def logprobs(*weights: float) -> Any:
 
 
 def draws(sampling: Sampling, row: Any, count: int = 200) -> list[int]:
-    sampler = sampler_for(sampling)
-    return [sampler(row).item() for _ in range(count)]
+    sampler = Sampler([Draw.of(sampling)])
+    return [sampler(row, [number]).item() for number in range(count)]
 
 
-def test_temperature_zero_is_greedy_and_shared() -> None:
-    assert sampler_for(Sampling(temperature=0.0)) is greedy
-    assert sampler_for(Sampling(top_k=1, seed=5)) is greedy
-    assert greedy(logprobs(1, 3, 2)).item() == 1
-
-
-def test_sequences_without_a_seed_share_a_sampler() -> None:
-    assert sampler_for(Sampling(temperature=0.7)) is sampler_for(Sampling(temperature=0.7))
-    assert sampler_for(Sampling(temperature=0.7)) is not sampler_for(Sampling(temperature=0.8))
-    assert sampler_for(Sampling(top_k=5)) is not sampler_for(Sampling(top_k=6))
-    assert sampler_for(Sampling(min_p=0.1)) is not sampler_for(Sampling(min_p=0.2))
-    assert sampler_for(Sampling(seed=1)) is not sampler_for(Sampling(seed=1))
+def test_temperature_zero_is_greedy() -> None:
+    assert set(draws(Sampling(temperature=0.0), logprobs(1, 3, 2))) == {1}
+    assert set(draws(Sampling(top_k=1, seed=5), logprobs(1, 3, 2))) == {1}
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
@@ -77,14 +68,34 @@ def test_top_p_acts_on_what_top_k_left() -> None:
     assert set(draws(Sampling(top_p=0.6, seed=1), row)) == {0, 1}
 
 
-def test_every_row_is_cut_by_itself() -> None:
-    """Sequences that share a sampler are sampled together."""
+def test_every_row_is_drawn_in_its_own_way() -> None:
+    """Whoever its neighbours are, and where its seed is, so is its text."""
     import mlx.core as mx
 
-    rows = mx.concatenate([logprobs(0.1, 0.2, 0.3, 0.4), logprobs(0.4, 0.3, 0.2, 0.1)])
-    sampler = sampler_for(Sampling(top_k=3, min_p=0.6))
-    drawn = [sampler(rows).tolist() for _ in range(100)]
-    assert [set(column) for column in zip(*drawn, strict=True)] == [{2, 3}, {0, 1}]
+    ways = [
+        Sampling(top_k=3, min_p=0.6),
+        Sampling(temperature=0.0),
+        Sampling(seed=5),
+        Sampling(top_p=0.8),
+        Sampling(top_k=2, temperature=5.0),
+        Sampling(top_p=0.5, top_k=3, seed=7),
+        Sampling(),
+    ]
+    row = logprobs(0.1, 0.2, 0.3, 0.4)
+    rows = mx.concatenate([row] * len(ways))
+    sampler = Sampler([Draw.of(sampling) for sampling in ways])
+    drawn = [sampler(rows, [number] * len(ways)).tolist() for number in range(200)]
+    columns = list(zip(*drawn, strict=True))
+    wanted = [{2, 3}, {3}, {0, 1, 2, 3}, {1, 2, 3}, {2, 3}, {2, 3}, {0, 1, 2, 3}]
+    assert [set(column) for column in columns] == wanted
+    for place in (2, 5):
+        assert list(columns[place]) == draws(ways[place], row)
+
+
+def test_a_resumed_answer_draws_what_would_have_followed() -> None:
+    row, sampling = logprobs(*[1.0] * 50), Sampling(seed=5)
+    rest = Sampler([Draw.of(sampling, first=3)])
+    assert [rest(row, [number]).item() for number in range(20)] == draws(sampling, row, 23)[3:]
 
 
 @pytest.mark.parametrize("flat", [False, True])
@@ -92,9 +103,9 @@ def test_a_large_vocabulary_is_cut_at_the_same_place(flat: bool) -> None:
     """The short way over the likeliest thousand tokens, and the whole way where they don't hold enough."""
     import mlx.core as mx
 
-    from inference.engine.sampling import _last_within, _threshold
+    from inference.decoding.sampling import _last_within, _of_top_p
 
     logits = mx.random.normal((3, 20_000), key=mx.random.key(0)) * (0.01 if flat else 5.0)
     row = logits - mx.logsumexp(logits, axis=-1, keepdims=True)
     whole = _last_within(mx.sort(row, axis=-1)[..., ::-1], 0.9)
-    assert mx.allclose(_threshold(row, 0.9), whole).item()
+    assert mx.allclose(_of_top_p(row, 0.9), whole).item()

@@ -1,0 +1,1 @@
+"""Decodes sequences on MLX: reads their prompts, and chooses one token of each per step (decision 25)."""
