@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inference.engine.blas import preload_openblas
+from inference.blas import preload_blas
 from inference.engine.memory_gate import NO_MEMORY, MemoryGate, Stopped
 from inference.engine.scheduler import Scheduler
 from inference.memory import Footprint, ModelMemory, memory_for_models, read_footprint
@@ -38,8 +38,8 @@ _IDLE_SECONDS = 1.0
 class MlxOptions:
     """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none.
 
-    blas_cache: directory of the renamed OpenBLAS on a Linux CPU; None serves without it, more slowly. most_tokens:
-    shortens the model's context to what there is memory for.
+    blas_cache: directory of the libraries that make a Linux CPU fast; None serves without them, more slowly.
+    most_tokens: shortens the model's context to what there is memory for.
     speculation: None drafts nothing.
     disk: where prompts are cached that may be; None caches them in memory alone.
     """
@@ -159,7 +159,7 @@ class MlxEngine:
 
     def _run(self, progress: Progress) -> None:
         if self.options.blas_cache is not None:
-            preload_openblas(self.options.blas_cache)
+            preload_blas(self.options.blas_cache)
         memory = self._memory or ModelMemory(footprint=self._read_footprint())
         memory.account.budget.listen(self._scheduler.wake)
         try:

@@ -2,7 +2,7 @@
 
 from .budget import Account, MemoryBudget
 from .footprint import LEAST_TOKENS, Footprint, read_footprint
-from .machine import computes_on_cpu, memory_for_models
+from .machine import computes_on_cpu, cores_of_process, memory_for_models
 from .model_memory import NOTHING, ModelMemory
 from .state_cost import StateCost, rounded, same_layers
 
@@ -15,6 +15,7 @@ __all__ = [
     "ModelMemory",
     "StateCost",
     "computes_on_cpu",
+    "cores_of_process",
     "memory_for_models",
     "read_footprint",
     "rounded",

@@ -1,4 +1,4 @@
-"""How much memory this machine has for models, and where it computes. Asks MLX only where that runs on a GPU."""
+"""What this machine has for models: memory, cores, a GPU. Asks MLX only where that runs on a GPU."""
 
 import importlib.metadata
 import os
@@ -8,6 +8,7 @@ from pathlib import Path
 SHARE = 0.75
 """The part of a memory that models may use."""
 _CGROUPS = Path("/sys/fs/cgroup")
+_PROCESSORS = Path("/sys/devices/system/cpu")
 
 
 def computes_on_cpu() -> bool:
@@ -40,15 +41,33 @@ def memory_of_process() -> int:
     return min([physical, *_container_limits()])
 
 
+def cores_of_process() -> int:
+    """How many cores this Linux process may use at once: those it may run on, hyperthreads counted once, or what its
+    container's share of time amounts to.
+    """
+    cores = set()
+    for number in os.sched_getaffinity(0):
+        try:
+            cores.add((_PROCESSORS / f"cpu{number}" / "topology" / "thread_siblings_list").read_text())
+        except OSError:
+            cores.add(str(number))
+    shares = []
+    for folder in _own_groups():
+        try:
+            quota, period = (folder / "cpu.max").read_text().split()
+            shares.append(max(1, int(quota) // int(period)))
+        except (OSError, ValueError):  # there is no such file, or it says "max"
+            continue
+    return min([len(cores), *shares])
+
+
 def _container_limits() -> list[int]:
     """The limits of the control groups that this process is in; none on other systems."""
     if sys.platform != "linux":
         return []
-    files = [_CGROUPS / "memory" / "memory.limit_in_bytes"]  # the first version
-    place = _CGROUPS / _own_group()
-    files += [folder / "memory.max" for folder in (place, *place.parents) if folder.is_relative_to(_CGROUPS)]
     limits = []
-    for file in files:
+    first_version = _CGROUPS / "memory" / "memory.limit_in_bytes"
+    for file in (first_version, *(folder / "memory.max" for folder in _own_groups())):
         try:
             limits.append(int(file.read_text()))
         except (OSError, ValueError):  # there is no such file, or it says "max"
@@ -56,13 +75,14 @@ def _container_limits() -> list[int]:
     return limits
 
 
-def _own_group() -> str:
-    """The path of this process's control group, of the second version."""
+def _own_groups() -> list[Path]:
+    """The folders of the control groups, of the second version, that this process is in."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
-        return ""
-    return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+        lines = []
+    own = _CGROUPS / next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
+    return [folder for folder in (own, *own.parents) if folder.is_relative_to(_CGROUPS)]
 
 
 def _is_installed(distribution: str) -> bool:

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from inference import MlxOptions, ModelEntry, ScriptedOptions, open_model
-from inference.engine.blas import preload_openblas
+from inference.blas import preload_blas
 from inference.scripted.engine import ScriptedEngine
 from inference.scripted.tokenizer import ScriptedTokenizer
 from tests.inference.recorder import Client, Recorder
 
 BLAS_CACHE = Path(__file__).parents[2] / ".pytest_cache" / "d" / "responses-libraries"
 # Before test modules import mlx at collection; afterwards it is too late.
-preload_openblas(BLAS_CACHE)
+preload_blas(BLAS_CACHE)
 
 
 @pytest.fixture(scope="session")

@@ -8,9 +8,9 @@ from .child import TEMPERATURE, TOP_P, Meter, Rates, SamplingKind, Work, serve
 
 def main(model_path: str, libraries: str) -> None:
     """Serve standard input until it ends."""
-    from inference.engine.blas import preload_openblas
+    from inference.blas import preload_blas
 
-    preload_openblas(Path(libraries))
+    preload_blas(Path(libraries))
     import mlx.core as mx
     from mlx_lm import load
 

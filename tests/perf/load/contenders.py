@@ -17,7 +17,7 @@ from pathlib import Path
 import httpx
 
 from inference import ModelEntry, Registry, pull_default
-from inference.engine.blas import preload_openblas
+from inference.blas import preload_blas, renamed_openblas
 from tests.live.server import free_ports
 from tests.perf.options import Options, data_dir
 
@@ -118,8 +118,8 @@ def ours(options: Options, name: str, **settings: str) -> Iterator[Contender]:
 def _started(peer: Peer, command: Sequence[str], entry: ModelEntry, port: int, work: Path) -> Iterator[Contender]:
     environment = {**os.environ, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", **dict(peer.environment)}
     libraries = data_dir() / "libraries"
-    if (version := preload_openblas(libraries)) is not None:
-        environment["LD_PRELOAD"] = str(libraries / f"libopenblas-{version}.so")
+    if preload_blas(libraries):
+        environment["LD_PRELOAD"] = str(renamed_openblas(libraries))
     started_at = time.perf_counter()
     with (work / f"{peer.name}.log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
