@@ -1,7 +1,8 @@
 """The second tier of the prefix cache: states on disk, which outlive the process.
 
-Files are read and written on one thread of its own. To be written, arrays are evaluated by the engine's thread, which
-then hands over their memory; what was read comes back as arrays made of numbers. So that thread computes nothing.
+One thread of its own writes, finds and removes files; a few more that it starts read them. To be written, arrays are
+evaluated by the engine's thread, which then hands over their memory; what was read comes back as arrays made of
+numbers. So these threads compute nothing.
 """
 
 import logging
@@ -27,6 +28,8 @@ log = logging.getLogger(__name__)
 
 VERSION = "2"
 """Of the files; those of another version are not read."""
+READERS = 2
+"""Threads that open files while a request waits for them."""
 MOST_PENDING_BYTES = 128 << 20
 """What waits to be written takes memory beyond the bound of the first tier: more is left out."""
 
@@ -116,10 +119,12 @@ class DiskCache:
         from inference.prefix_cache.state_file import read_state
 
         states = []
-        for stored in files:
-            state = self._attempt(stored.path, partial(read_state, stored, self._keys))
-            if state is not None:
-                states.append(state)
+        with ThreadPoolExecutor(READERS, thread_name_prefix="prefix-cache-reader") as readers:
+            reading = [readers.submit(read_state, stored, self._keys) for stored in files]
+            for stored, future in zip(files, reading, strict=True):
+                state = self._attempt(stored.path, future.result)
+                if state is not None:
+                    states.append(state)
         self._directory.used([stored.path for stored in reversed(files)])
         return states
 
