@@ -257,8 +257,14 @@ class Batch:
             return
         try:
             request = sequence.request
-            on_disk = answered and request.cache_on_disk
-            if self._prefix_cache.insert(request.cache_scope, tokens, cache, key=request.cache_key, on_disk=on_disk):
+            if self._prefix_cache.insert(
+                request.cache_scope,
+                tokens,
+                cache,
+                key=request.cache_key,
+                holder=request.cache_holder,
+                on_disk=answered and request.cache_on_disk,
+            ):
                 read = min(len(tokens), len(request.prompt))
                 sequence.written = max(0, read - sequence.cached)
         except Exception:  # the cache only saves time

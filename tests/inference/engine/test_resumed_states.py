@@ -79,6 +79,18 @@ def test_the_same_prompt_is_resumed_before_its_answer(talk: Talk) -> None:
         assert cached == len(prompt) - (2 if talk.bench.batch._prefix_cache.wants_cuts else 1)
 
 
+def test_what_a_deleted_response_alone_has_cached_is_read_again(talk: Talk) -> None:
+    """By its own continuation; another answer that shares the head loses nothing."""
+    cache = talk.bench.batch._prefix_cache
+    for name, question in zip(("r", "s"), QUESTIONS, strict=False):
+        talk.bench.add(name, HEAD + question, GREEDY, cache_scope=CACHED, cuts=(len(HEAD),), cache_holder=name)
+        talk.bench.finish()
+    assert cache.holders == {"r", "s"}
+    cache.release({"r"})
+    cached = [talk.ask((*HEAD, *QUESTIONS[at], *talk.bench.tokens(name), 1))[0][1] for at, name in enumerate("rs")]
+    assert cached[0] == len(HEAD) < cached[1]
+
+
 def test_a_prompt_that_is_cancelled_is_not_read_again(talk: Talk) -> None:
     """What was read of it is kept."""
     prompt = HEAD + QUESTIONS[3]
