@@ -84,6 +84,16 @@ def choice(*values: str) -> Kind:
     return Kind("one of " + ", ".join(values), parse)
 
 
+def number_among(*values: int) -> Kind:
+    numbers = {str(value): value for value in values}
+
+    def parse(value: str) -> int:
+        _reject_unless(value in numbers)
+        return numbers[value]
+
+    return Kind("one of " + ", ".join(numbers), parse)
+
+
 def _parse_boolean(value: str) -> bool:
     values = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}
     _reject_unless(value.lower() in values)

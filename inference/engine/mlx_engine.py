@@ -41,7 +41,8 @@ class MlxOptions:
     blas_cache: directory of the libraries that make a Linux CPU fast; None serves without them, more slowly.
     most_tokens: shortens the model's context to what there is memory for.
     speculation: None drafts nothing.
-    disk: where prompts are cached that may be; None caches them in memory alone.
+    disk: where prompts are cached that may be; None caches them in memory alone. kv_bits: of the keys and values of
+    sequences; None has those of the model.
     """
 
     batch_size: int = 32
@@ -50,6 +51,7 @@ class MlxOptions:
     blas_cache: Path | None = None
     speculation: SpeculationOptions | None = field(default_factory=SpeculationOptions)
     disk: DiskOptions | None = None
+    kv_bits: int | None = None
     most_tokens: int | None = None
 
 
@@ -191,6 +193,7 @@ class MlxEngine:
             memory=memory_for_models(),
             batch_size=self.options.batch_size,
             prefill_step=self.options.prefill_step,
+            kv_bits=self.options.kv_bits,
         )
 
     def _free(self) -> None:
@@ -206,7 +209,9 @@ class MlxEngine:
         """Load the model and run until the engine is closed; returns the chunk that then ends live sequences."""
         from inference.engine.model_loading import load_model
 
-        loaded = load_model(self._directory, as_fp32=memory.footprint.as_fp32, progress=progress)
+        loaded = load_model(
+            self._directory, as_fp32=memory.footprint.as_fp32, kv_bits=self.options.kv_bits, progress=progress
+        )
         from inference.engine.batch import Batch
         from inference.prefix_cache.layout import Layout
         from inference.prefix_cache.prefix_cache import PrefixCache

@@ -31,10 +31,11 @@ class LoadedModel:
     state_cost: StateCost = field(default_factory=StateCost)
 
 
-def load_model(directory: Path, *, as_fp32: bool, progress: Progress) -> LoadedModel:
+def load_model(directory: Path, *, as_fp32: bool, progress: Progress, kv_bits: int | None = None) -> LoadedModel:
     """Load a model and run one step. Raises ModelError.
 
-    as_fp32: turn the weights into fp32 in memory, the only form that is fast on a CPU.
+    as_fp32: turn the weights into fp32 in memory, the only form that is fast on a CPU. kv_bits: of the keys and values
+    of sequences, if they are to be quantised.
     """
     progress("Loading the model library", 0.0)
     try:
@@ -47,9 +48,13 @@ def load_model(directory: Path, *, as_fp32: bool, progress: Progress) -> LoadedM
         model, config = utils.load_model(directory)
         if as_fp32:
             _become_fp32(model)
+        if kv_bits is not None:
+            model = _with_quantised_state(model, kv_bits)
         progress("Warming up", 0.8)
         state_cost = measure_state_cost(model)
         parameters: Any = tree_flatten(model.parameters())
+    except ModelError:
+        raise
     except Exception as error:
         reason = str(error).strip().partition("\n")[0].rstrip(".:") or type(error).__name__
         raise ModelError(f"The model in {directory} can't be loaded ({reason}).") from error
@@ -66,6 +71,15 @@ def load_model(directory: Path, *, as_fp32: bool, progress: Progress) -> LoadedM
     )
     progress("Loaded", 1.0)
     return loaded
+
+
+def _with_quantised_state(model: Any, bits: int) -> Any:
+    from inference.engine.quantised_state import QuantisedState
+
+    try:
+        return QuantisedState(model, bits)
+    except ValueError as error:
+        raise ModelError(f"This model can't be served with {bits} bits per key and value: {error}.") from error
 
 
 def _become_fp32(model: Any) -> None:

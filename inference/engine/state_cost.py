@@ -6,6 +6,7 @@ from typing import Any
 import mlx.core as mx
 from mlx_lm.models.cache import CacheList, make_prompt_cache
 
+from inference.engine.quantised_state import QuantisedState
 from inference.memory import StateCost, same_layers
 
 
@@ -20,9 +21,10 @@ def measure_state_cost(model: Any) -> StateCost:
         if keys is None:
             fixed += layer.nbytes
         else:
-            keys = keys[0] if isinstance(keys, (list, tuple)) else keys  # quantised: with scales and biases
             window = getattr(layer, "max_size", None) or getattr(layer, "chunk_size", None)
             growing.append((layer.nbytes // keys.shape[2], window))
+    if isinstance(model, QuantisedState):
+        growing.append((model.restored_bytes, None))
     return StateCost(layers=same_layers(growing), fixed=fixed)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from inference.memory.machine import computes_on_cpu
-from inference.memory.state_cost import StateCost, rounded, same_layers
+from inference.memory.state_cost import StateCost, rounded, same_layers, vector_bytes
 
 FP32_SHARE = 2 / 3
 """Most of the memory for models that the weights of one may take as fp32 where a CPU computes."""
@@ -57,7 +57,9 @@ class Footprint:
         return fewest
 
 
-def read_footprint(directory: Path, *, memory: int, batch_size: int, prefill_step: int) -> Footprint:
+def read_footprint(
+    directory: Path, *, memory: int, batch_size: int, prefill_step: int, kv_bits: int | None = None
+) -> Footprint:
     """The footprint of an MLX directory on this machine, which has so much memory for models."""
     config = _read_json(directory / "config.json")
     config |= config["text_config"] if isinstance(config.get("text_config"), dict) else {}
@@ -74,7 +76,7 @@ def read_footprint(directory: Path, *, memory: int, batch_size: int, prefill_ste
     return Footprint(
         weights=weights,
         loading=weights if weights == stored else weights + stored,
-        state=_state_cost(config, value=_FP32 if as_fp32 or is_fp32 else 2),
+        state=_state_cost(config, value=_FP32 if as_fp32 or is_fp32 else 2, bits=kv_bits),
         step=value * burst * (8 * width + 4 * inner)
         + _LOGITS_COPIES * _FP32 * batch_size * _number(config, "vocab_size"),
         # A GPU's kernels have no matrix of attention.
@@ -83,20 +85,24 @@ def read_footprint(directory: Path, *, memory: int, batch_size: int, prefill_ste
     )
 
 
-def _state_cost(config: Mapping[str, Any], *, value: int) -> StateCost:
-    """By the usual names in config.json. `value`: bytes of a number in the state."""
+def _state_cost(config: Mapping[str, Any], *, value: int, bits: int | None) -> StateCost:
+    """By the usual names in config.json. `value`: bytes of a number in the state, `bits` those of one in keys and
+    values that are quantised.
+    """
     layers = _number(config, "num_hidden_layers", "n_layers", "n_layer", "num_layers")
     heads = _number(config, "num_attention_heads", "n_heads", "n_head")
     width = _number(config, "head_dim") or _number(config, "hidden_size", "d_model", "n_embd") // max(1, heads)
-    per_token = 2 * value * width * (_number(config, "num_key_value_heads", "n_kv_heads") or heads)
+    widths = [width, width] * (_number(config, "num_key_value_heads", "n_kv_heads") or heads)
     if latent := _number(config, "kv_lora_rank"):
-        per_token = value * (latent + _number(config, "qk_rope_head_dim"))
+        widths = [latent, _number(config, "qk_rope_head_dim")]
+    per_token = sum(vector_bytes(width, value=value, bits=bits) for width in widths)
     window = _number(config, "sliding_window") or None
     kinds = list(_kinds(config, layers))
+    sizes = [(per_token, window if kind == "sliding" else None) for kind in kinds if kind != "recurrent"]
+    if sizes and bits is not None:
+        sizes.append((value * sum(widths), None))  # one layer's are restored at a time
     return StateCost(
-        layers=same_layers(
-            [(per_token, window if kind == "sliding" else None) for kind in kinds if kind != "recurrent"]
-        ),
+        layers=same_layers(sizes),
         fixed=kinds.count("recurrent") * _recurrent_bytes(config),
     )
 

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+GROUPS = 64, 32
+"""How many numbers share a scale: as many as possible, a whole number of times in a vector."""
 STEP = 256
 """Tokens for which a cache allocates at once."""
 
@@ -30,6 +32,21 @@ class StateCost:
     def per_token(self) -> int:
         """Bytes of a token of a short sequence."""
         return sum(size for size, _ in self.layers)
+
+
+def group_of(width: int) -> int:
+    """How many numbers of a key or a value share a scale. Raises ValueError when no group divides them."""
+    for group in GROUPS:
+        if width % group == 0:
+            return group
+    raise ValueError(f"its keys or values have {width} numbers, which is not a multiple of {GROUPS[-1]}")
+
+
+def vector_bytes(width: int, *, value: int, bits: int | None) -> int:
+    """Bytes of a key or a value of so many numbers of `value` bytes, or of `bits` when they are quantised."""
+    if bits is None or not width or width % GROUPS[-1]:
+        return width * value
+    return width * bits // 8 + 2 * value * (width // group_of(width))
 
 
 def rounded(tokens: int) -> int:

@@ -25,6 +25,7 @@ class Machine:
             memory=self.memory,
             batch_size=settings.RESPONSES_BATCH_SIZE,
             prefill_step=settings.RESPONSES_PREFILL_STEP,
+            kv_bits=settings.RESPONSES_KV_BITS,
         )
 
     @property

@@ -54,6 +54,15 @@ class ModelSettings:
         "Maximum time of one step of an engine. After it, its requests fail, and the process ends with status 70, for "
         "its supervisor to start a new one. 0 means no limit.",
     )
+    kv_bits: int | None = setting(
+        "RESPONSES_KV_BITS",
+        kinds.number_among(8, 4),
+        None,
+        "Bits per number in the attention state of sequences. With 8 or 4, contexts and cached prompts take about a "
+        "quarter or a seventh of the memory of fp32 (a half or a quarter of that of 16 bits), answers differ slightly, "
+        "and long contexts are slower. Models whose state can't be quantised aren't served then.",
+        default_text="those of the model",
+    )
     speculation: str = setting(
         "RESPONSES_SPECULATION",
         kinds.choice("auto", "off"),

@@ -41,15 +41,16 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def tiny_model(kind: str) -> Any:
-    """A model of a kind in CONFIGS. Its logits are as far apart as a trained model's."""
+def tiny_model(kind: str, **changes: Any) -> Any:
+    """A model of a kind in CONFIGS, perhaps changed. Its logits are as far apart as a trained model's."""
     import mlx.core as mx
     from mlx.utils import tree_flatten
     from mlx_lm.utils import _get_classes
 
     mx.random.seed(4)
-    model_class, arguments = _get_classes(CONFIGS[kind])
-    model = model_class(arguments.from_dict(CONFIGS[kind]))
+    config = CONFIGS[kind] | changes
+    model_class, arguments = _get_classes(config)
+    model = model_class(arguments.from_dict(config))
     weights = dict(tree_flatten(model.parameters()))
     for name in ("lm_head.weight", "model.embed_tokens.weight"):
         if name in weights:

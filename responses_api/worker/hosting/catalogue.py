@@ -82,6 +82,7 @@ def _registered(entry: ModelEntry) -> CatalogueEntry:
             most_tokens=most_tokens,
             speculation=speculation_options(),
             disk=disk_options(),
+            kv_bits=settings.RESPONSES_KV_BITS,
         )
         return open_model(entry, sink=sink, options=options, memory=memory)
 
@@ -102,6 +103,7 @@ def _registered(entry: ModelEntry) -> CatalogueEntry:
         entry.path,
         batch_size=settings.RESPONSES_BATCH_SIZE,
         prefill_step=settings.RESPONSES_PREFILL_STEP,
+        kv_bits=settings.RESPONSES_KV_BITS,
     )
     return CatalogueEntry(facts=facts, read_footprint=read, open=opened)
 
