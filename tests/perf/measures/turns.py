@@ -63,7 +63,9 @@ def run(options: Options, report: Report) -> None:
     settings = {"RESPONSES_ENGINE": "mlx", **options.settings}
     conversations: list[Conversation] = []
     for number in range(options.rounds):
-        with embedded_server(options.directory / f"turns-{number}", settings, models=data_dir()) as server:
+        directory = options.directory / f"turns-{number}"
+        settings["RESPONSES_PROMPT_CACHE_DIR"] = str(directory / "prompts")
+        with embedded_server(directory, settings, models=data_dir()) as server:
             pair = [Conversation(method, f"{method}/{number}") for method in METHODS]
             for conversation in pair:
                 for _ in range(TURNS):
