@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from inference.blas import preload_blas
 from inference.engine.memory_gate import NO_MEMORY, MemoryGate, Stopped
 from inference.engine.scheduler import Scheduler
-from inference.memory import Footprint, ModelMemory, memory_for_models, read_footprint
+from inference.memory import Footprint, ModelMemory, bytes_for_prompts, memory_for_models, read_footprint
 from inference.models.registry import ModelEntry
 from inference.prefix_cache.disk_cache import DiskCache, DiskOptions
 from inference.speculation.options import SpeculationOptions
@@ -36,7 +36,8 @@ _IDLE_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MlxOptions:
-    """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none.
+    """batch_size: most sequences at once; prefill_step: most prompt tokens per step; prompt_cache_bytes: 0 caches none,
+    None as much as one sequence of the whole context takes, within limits.
 
     blas_cache: directory of the libraries that make a Linux CPU fast; None serves without them, more slowly.
     most_tokens: shortens the model's context to what there is memory for.
@@ -47,7 +48,7 @@ class MlxOptions:
 
     batch_size: int = 32
     prefill_step: int = 256
-    prompt_cache_bytes: int = 1 << 30
+    prompt_cache_bytes: int | None = None
     blas_cache: Path | None = None
     speculation: SpeculationOptions | None = field(default_factory=SpeculationOptions)
     disk: DiskOptions | None = None
@@ -200,10 +201,7 @@ class MlxEngine:
         """Release the model's memory."""
         self._prefix_cache = None
         gc.collect()  # an error's frames and the batch refer to each other
-        with contextlib.suppress(ImportError):
-            import mlx.core as mx
-
-            mx.clear_cache()
+        _free_buffers()
 
     def _serve(self, memory: ModelMemory, progress: Progress) -> Chunk:
         """Load the model and run until the engine is closed; returns the chunk that then ends live sequences."""
@@ -219,11 +217,13 @@ class MlxEngine:
         memory.account.set_weights(loaded.weights_bytes + memory.footprint.step)
         gate = MemoryGate(memory, loaded.state_cost)
         layout = Layout.of_model(loaded.model)
-        disk = self._disk_cache if layout is not None and self.options.prompt_cache_bytes else None
+        stated, context = self.options.prompt_cache_bytes, self.info.context_length
+        most_cached = stated if stated is not None else bytes_for_prompts(loaded.state_cost, context=context)
+        disk = self._disk_cache if layout is not None and most_cached else None
         if disk is not None and layout is not None:
             disk.open(layout, layout.signature(loaded.model))
         cache = self._prefix_cache = PrefixCache(
-            self.options.prompt_cache_bytes, layout, disk=disk, worth_reading=self.options.prefill_step // 4
+            most_cached, layout, disk=disk, worth_reading=self.options.prefill_step // 4
         )
         batch = Batch(
             loaded,
@@ -239,11 +239,11 @@ class MlxEngine:
         self._ready.set()
         try:
             while self._scheduler.is_open and threading.main_thread().is_alive():
-                cache.resize(min(self.options.prompt_cache_bytes, memory.account.cache_limit))
+                cache.resize(min(most_cached, memory.account.cache_limit))
                 self._step(batch, gate, cache)
                 memory.account.set_cache(cache.nbytes)
-                if not len(batch):
-                    self._scheduler.wait(_IDLE_SECONDS)
+                if not len(batch) and not self._scheduler.wait(_IDLE_SECONDS):
+                    _free_buffers()
         finally:
             batch.close()
         return Chunk(request_id="", finish="cancelled")
@@ -292,6 +292,14 @@ class MlxEngine:
             self._sink(chunks)
         except Exception:  # an error of the caller does not end the engine
             log.exception("the engine's sink raised; its chunks are lost")
+
+
+def _free_buffers() -> None:
+    """Free the memory that MLX retains for its next arrays."""
+    with contextlib.suppress(ImportError):
+        import mlx.core as mx
+
+        mx.clear_cache()
 
 
 def _refused(request: GenerationRequest) -> Chunk:

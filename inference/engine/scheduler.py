@@ -96,12 +96,15 @@ class Scheduler:
         """The step has ended; its chunks are still to be delivered."""
         self._step_began = None
 
-    def wait(self, timeout: float | None) -> None:
-        """Return at the next submit, cancel or close (at once after one since the last wait), or after `timeout`."""
+    def wait(self, timeout: float | None) -> bool:
+        """Return True at the next submit, cancel or close (at once after one since the last wait), or False after
+        `timeout`.
+        """
         with self._changed:
             if not self._woken:
                 self._changed.wait(timeout)
-            self._woken = False
+            woken, self._woken = self._woken, False
+            return woken
 
     def admit(self, *, fits: Callable[[GenerationRequest], bool] | None = None) -> list[GenerationRequest]:
         """Move the next requests from waiting to running, as far as slots allow; in order.

@@ -4,7 +4,7 @@ from .budget import Account, MemoryBudget
 from .footprint import LEAST_TOKENS, Footprint, read_footprint
 from .machine import computes_on_cpu, cores_of_process, memory_for_models
 from .model_memory import NOTHING, ModelMemory
-from .state_cost import StateCost, group_of, rounded, same_layers
+from .state_cost import StateCost, bytes_for_prompts, group_of, rounded, same_layers
 
 __all__ = [
     "LEAST_TOKENS",
@@ -14,6 +14,7 @@ __all__ = [
     "MemoryBudget",
     "ModelMemory",
     "StateCost",
+    "bytes_for_prompts",
     "computes_on_cpu",
     "cores_of_process",
     "group_of",

@@ -6,6 +6,7 @@ GROUPS = 64, 32
 """How many numbers share a scale: as many as possible, a whole number of times in a vector."""
 STEP = 256
 """Tokens for which a cache allocates at once."""
+_PROMPT_BYTES = 256 << 20, 2 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +48,14 @@ def vector_bytes(width: int, *, value: int, bits: int | None) -> int:
     if bits is None or not width or width % GROUPS[-1]:
         return width * value
     return width * bits // 8 + 2 * value * (width // group_of(width))
+
+
+def bytes_for_prompts(cost: StateCost, *, context: int) -> int:
+    """How much memory cached prompts have unless it is stated: what one sequence takes that fills the context, within
+    limits.
+    """
+    least, most = _PROMPT_BYTES
+    return min(max(cost.of(context), least), most)
 
 
 def rounded(tokens: int) -> int:

@@ -111,11 +111,12 @@ class ModelSettings:
         512,
         "Responses that a worker claims in addition to those that it generates.",
     )
-    prompt_cache_max_bytes: int = setting(
+    prompt_cache_max_bytes: int | None = setting(
         "RESPONSES_PROMPT_CACHE_MAX_BYTES",
         kinds.byte_count(0),
-        2 * GIB,
-        "Memory for prompt prefixes that are kept for reuse; 0 keeps none.",
+        None,
+        "Memory for prompt prefixes that each model keeps for reuse; 0 keeps none.",
+        default_text="what one conversation takes that fills the model's context, from 256 MiB to 2 GiB",
     )
     prompt_cache_dir: Path | None = setting(
         "RESPONSES_PROMPT_CACHE_DIR",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inference import Footprint, read_footprint
-from inference.memory import StateCost, footprint
+from inference.memory import StateCost, bytes_for_prompts, footprint
 from tests.inference.tiny_llama import STATE_BYTES_PER_TOKEN, write_tiny_llama
 
 GIB = 1 << 30
@@ -138,3 +138,10 @@ def test_files_that_say_nothing_cost_nothing(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("[]")
     (tmp_path / "model.safetensors").write_bytes(b"no")
     assert read(tmp_path).needs(1000) == 0
+
+
+def test_cached_prompts_have_the_memory_of_one_full_context_within_limits() -> None:
+    cost = StateCost(layers=((46_080, None),))
+    assert bytes_for_prompts(cost, context=8192) == 8192 * 46_080
+    assert bytes_for_prompts(cost, context=512) == 256 << 20
+    assert bytes_for_prompts(cost, context=131_072) == 2 << 30
