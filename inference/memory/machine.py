@@ -76,13 +76,18 @@ def _container_limits() -> list[int]:
 
 
 def _own_groups() -> list[Path]:
-    """The folders of the control groups, of the second version, that this process is in."""
+    """The folders of the control group, of the second version, that this process is in, and of those above."""
+    own = _CGROUPS / _own_group()
+    return [folder for folder in (own, *own.parents) if folder.is_relative_to(_CGROUPS)]
+
+
+def _own_group() -> str:
+    """The path of this process's control group, of the second version."""
     try:
         lines = Path("/proc/self/cgroup").read_text().splitlines()
     except OSError:
-        lines = []
-    own = _CGROUPS / next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
-    return [folder for folder in (own, *own.parents) if folder.is_relative_to(_CGROUPS)]
+        return ""
+    return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
 
 
 def _is_installed(distribution: str) -> bool:

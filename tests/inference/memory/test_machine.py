@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inference.memory import machine, memory_for_models
+from inference.memory import cores_of_process, machine, memory_for_models
 
 PHYSICAL = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
@@ -36,6 +36,24 @@ def test_it_is_three_quarters_of_what_this_process_may_use(groups: Path) -> None
     (groups / "memory").mkdir()
     (groups / "memory" / "memory.limit_in_bytes").write_text("100000000\n")
     assert memory_for_models() == 75_000_000
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux")
+def test_cores_are_those_of_the_process_hyperthreads_counted_once(
+    groups: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As far as its container, or a group above, may use them."""
+    monkeypatch.setattr(machine, "_PROCESSORS", groups)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 4, 5, 9})
+    for number, siblings in ((0, "0,4"), (4, "0,4"), (1, "1,5"), (5, "1,5")):
+        (groups / f"cpu{number}" / "topology").mkdir(parents=True)
+        (groups / f"cpu{number}" / "topology" / "thread_siblings_list").write_text(siblings)
+    assert cores_of_process() == 3
+    (groups / "a" / "b" / "cpu.max").write_text("max 100000\n")
+    (groups / "a" / "cpu.max").write_text("250000 100000\n")
+    assert cores_of_process() == 2
+    (groups / "a" / "b" / "cpu.max").write_text("50000 100000\n")
+    assert cores_of_process() == 1
 
 
 def test_what_is_stated_counts(groups: Path) -> None:
