@@ -15,7 +15,7 @@ from responses_api.services.processes.publish_counts import publish_counts
 from .endpoint import Endpoint
 from .metrics import metrics_text
 
-DIALECTS = ["responses"]
+DIALECTS = ["responses", *(["chat_completions"] if settings.RESPONSES_CHAT else [])]
 # No other response is ever stored as cancelled.
 CANCELLED = counting.series(counting.GENERATIONS.name, status=Status.CANCELLED.value)
 

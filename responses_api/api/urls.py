@@ -4,9 +4,10 @@ from django.conf import settings
 from django.urls import path
 
 from . import chat, conversations, models, responses, status
+from .endpoint import Endpoint
 from .openapi.view import OpenApiView
 
-endpoints = [
+ALL_ENDPOINTS: list[tuple[str, type[Endpoint]]] = [
     ("responses", responses.ResponsesView),
     ("responses/input_tokens", responses.InputTokensView),
     ("responses/compact", responses.CompactionView),
@@ -17,7 +18,7 @@ endpoints = [
     ("conversations/<str:conversation_id>", conversations.ConversationView),
     ("conversations/<str:conversation_id>/items", conversations.ConversationItemsView),
     ("conversations/<str:conversation_id>/items/<str:item_id>", conversations.ConversationItemView),
-    *([("chat/completions", chat.ChatCompletionsView)] if settings.RESPONSES_CHAT else []),
+    ("chat/completions", chat.ChatCompletionsView),
     ("status", status.StatusView),
     ("metrics", status.MetricsView),
     ("openapi.json", OpenApiView),
@@ -25,4 +26,11 @@ endpoints = [
     ("models/<path:name>", models.ModelView),
 ]
 
+
+def served(*, with_chat: bool) -> list[tuple[str, type[Endpoint]]]:
+    """The endpoints of a server with or without Chat Completions."""
+    return [(route, view) for route, view in ALL_ENDPOINTS if with_chat or view is not chat.ChatCompletionsView]
+
+
+endpoints = served(with_chat=settings.RESPONSES_CHAT)
 urlpatterns = [path(prefix + route, view.as_view()) for prefix in ("v1/", "") for route, view in endpoints]

@@ -49,7 +49,7 @@ class EndedCompaction(TypedDict):
 
 Event = StreamEvent | HistoryCompacted | CompactionFailed
 EncodedEvent = tuple[str, str]
-"""An event's type and its JSON text."""
+"""An event's type, empty for one that has none, and its JSON text."""
 
 TERMINAL: Final[Mapping[str, ResponseEventType]] = {
     "completed": "response.completed",

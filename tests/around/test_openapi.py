@@ -73,6 +73,14 @@ def test_every_address_is_described(document: dict[str, Any]) -> None:
     assert {path: set(methods) for path, methods in document["paths"].items()} == served
 
 
+def test_chat_completions_can_be_turned_off(document: dict[str, Any]) -> None:
+    """Then the address neither exists nor is described."""
+    assert {route for route, _ in urls.ALL_ENDPOINTS} - {route for route, _ in urls.served(with_chat=False)} == {
+        "chat/completions"
+    }
+    assert set(document["paths"]) - set(openapi_document(version="1", chat=False)["paths"]) == {"/v1/chat/completions"}
+
+
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_bodies_of_real_clients_are_allowed(document: dict[str, Any], name: str) -> None:
     """What the parser accepts matches the schema; what it refuses does not."""

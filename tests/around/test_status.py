@@ -65,7 +65,7 @@ def test_an_idle_server(client: Client, user: ApiUser, settings: Any) -> None:
     """Version, models, workers, dialects; zeros."""
     shown = status(client)
     assert shown["version"] == settings.RESPONSES_VERSION == "0.1.0"
-    assert shown["dialects"] == ["responses"]
+    assert shown["dialects"] == ["responses", "chat_completions"]
     assert (shown["running"], shown["waiting"]) == (0, 0)
     assert set(shown["background"].values()) == {0}
     (model,) = shown["models"]

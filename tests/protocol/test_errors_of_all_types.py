@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+import responses_api.chat
 import responses_api.protocol.requests.compact
 import responses_api.protocol.requests.conversations
 import responses_api.protocol.requests.create
