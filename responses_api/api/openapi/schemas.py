@@ -38,8 +38,11 @@ def components(*, sent: Iterable[type], answered: Iterable[Named]) -> Json:
 
 
 def definitions(types: Iterable[Named]) -> Json:
-    """The types' schemas and those that they refer to, by name."""
-    named: Iterable[Any] = types
+    """The types' schemas and those that they refer to, by name.
+
+    In the order of their names: a type without a configuration of its own has that of the type that refers to it first.
+    """
+    named: list[Any] = sorted(types, key=lambda type: type.__name__)
     _, result = TypeAdapter.json_schemas(
         [(type, "validation", TypeAdapter(type)) for type in named], ref_template=REFS, schema_generator=WireSchema
     )

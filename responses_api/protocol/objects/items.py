@@ -16,6 +16,7 @@ from responses_api.protocol.items.input import Phase as Phase
 from responses_api.protocol.objects.fields import AnyObject
 
 
+@with_config(extra="allow")
 class TokenLogprob(TypedDict):
     """The log-probability of one token."""
 

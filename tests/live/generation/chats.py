@@ -15,7 +15,7 @@ EXTENSIONS = (
 """Parameters that the SDK's method for responses lacks."""
 
 
-def user(text: str) -> Any:
+def user(text: Any) -> Any:
     """A message of the user."""
     return {"role": "user", "content": text}
 
