@@ -8,10 +8,10 @@ from openai import APIError, BadRequestError, LengthFinishReasonError, pydantic_
 from pydantic import BaseModel
 
 from tests.live.client import LONG, active, check_envelope, eventually
+from tests.live.generation.tool_calls import call
 from tests.live.server import LiveServer
 
 from .chats import MODEL, ask, function, text_of, user
-from .tool_calls import call
 
 TOOLS = [function("find", name="string"), function("add", left="integer", right="integer")]
 GREP: Any = {"type": "custom", "custom": {"name": "grep", "description": "Searches."}}

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.live.generation.tool_calls import call
 from tests.live.server import LiveServer
 
 from .chats import ask, function, user
-from .tool_calls import call
 
 REQUESTS = 50
 WORDS = ("One", "two", "three", "Zürich", "🌍", "12.5", "and", "so on")
