@@ -9,8 +9,9 @@ import codecs
 import logging
 import threading
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from inference.engine.memory_gate import NO_MEMORY, MemoryGate, Stopped
 from inference.engine.scheduler import Scheduler
@@ -54,8 +55,17 @@ class ScriptedOptions:
 class _Sequence:
     """One running sequence."""
 
-    def __init__(self, request: GenerationRequest, script: Script, *, limit: int, now: float) -> None:
+    def __init__(
+        self,
+        request: GenerationRequest,
+        script: Script,
+        *,
+        limit: int,
+        now: float,
+        sleep: Callable[[float], object],
+    ) -> None:
         self.id = request.id
+        self._hang = partial(sleep, script.hang) if script.hang else lambda: None
         self.steps = script.steps()
         if request.thinking is not None:
             self.steps = limited(self.steps, request.thinking, token_bytes)
@@ -90,6 +100,7 @@ class _Sequence:
             return self.end(finish)
         step = next(self.steps, None)
         if step is None:
+            self._hang()
             return self.end("stop")
         if isinstance(step, Fail):
             return self.end("error", error=step.error)
@@ -281,7 +292,7 @@ class ScriptedEngine:
                 continue
             limit = max(1, min(request.max_tokens, room))
             self._sequences[request.id] = _Sequence(
-                request, read_script(request.prompt), limit=limit, now=first_step_ends
+                request, read_script(request.prompt), limit=limit, now=first_step_ends, sleep=self._closing.wait
             )
             chunks.append(Chunk(request_id=request.id, started=True))
         return chunks

@@ -14,6 +14,7 @@ of a tool is such a message, too:
 | `[[fail: sentence]]`  | ends here with finish "error" and this sentence (alone: before any token)      |
 | `[[slow: 0.05]]`      | every token of this answer takes at least this many seconds                           |
 | `[[wait: 0.5]]`       | the first token comes this many seconds after the start                               |
+| `[[hang: 60]]`        | the step after the last token takes this many seconds, in which the engine is stuck   |
 
 A directive with an argument it can't read ends in finish "error" with a sentence that says so. Anything else in double
 brackets is text.
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field
 from inference.dialects import call_text
 from inference.scripted.tokenizer import decode, encode, last_user_text
 
-_DIRECTIVE = re.compile(r"\[\[(say|think|call|tokens|show-prompt|fail|slow|wait)(?::\s*(.*?))?\]\]", re.DOTALL)
+_DIRECTIVE = re.compile(r"\[\[(say|think|call|tokens|show-prompt|fail|slow|wait|hang)(?::\s*(.*?))?\]\]", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Script:
     parts: list[tuple[int, ...] | range | Fail] = field(default_factory=list)
     slow: float = 0.0
     wait: float = 0.0
+    hang: float = 0.0
 
     def steps(self) -> Iterator[int | Fail]:
         """Token ids, up to the first Fail if there is one. Lazy."""
@@ -92,6 +94,8 @@ def _add(script: Script, name: str, argument: str, prompt: tuple[int, ...]) -> N
             script.slow = _seconds(argument)
         case "wait":
             script.wait = _seconds(argument)
+        case "hang":
+            script.hang = _seconds(argument)
 
 
 def _seconds(argument: str) -> float:

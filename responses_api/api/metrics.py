@@ -53,6 +53,11 @@ def gauges(status: ServerStatus) -> Iterator[Metric]:
             "Bytes of weights, sequences and cached prompts, by heartbeats.",
             memory(status),
         ),
+        (
+            "step_seconds",
+            "Age of the oldest running step of an engine, by heartbeats; 0 if none runs.",
+            oldest_step(status),
+        ),
         ("web_processes", "Live web processes that have had a reader.", status.web_processes),
         ("assembly_bytes", "Bytes of histories being read, by heartbeats.", status.assembly_bytes),
         ("prompt_cache_bytes", "Bytes of prompts cached in memory, by heartbeats.", status.prompt_cache_bytes),
@@ -72,6 +77,11 @@ def loaded_models(status: ServerStatus) -> int:
 def memory(status: ServerStatus) -> int:
     """Bytes of memory that all models take."""
     return sum(model.memory_bytes for model in status.models)
+
+
+def oldest_step(status: ServerStatus) -> float:
+    """Seconds since the start of the oldest step that a worker's engine runs."""
+    return max((worker.step_seconds for worker in status.workers), default=0.0)
 
 
 def counter(family: Family, counts: Mapping[str, float]) -> Metric:

@@ -1,5 +1,5 @@
 """python -m tests.faults [kill] [rolling] [realmodel] [outage] [cancel] [fairness] [poison]
-[clocks] [messages] [frozen] [statements] [sweep] [walk] [--jobs 200] [--seed N]"""
+[clocks] [messages] [frozen] [stuck] [statements] [sweep] [walk] [--jobs 200] [--seed N]"""
 
 import argparse
 import random
@@ -18,6 +18,7 @@ from .outage import run_outage
 from .poison import run_poison
 from .realmodel import run_realmodel
 from .statements.run import run_statements
+from .stuck import run_stuck
 from .sweep import run_sweep
 from .walk import run_walk
 
@@ -32,6 +33,7 @@ SCRIPTS: dict[str, Callable[..., Iterator[Case]]] = {
     "clocks": run_clocks,
     "messages": run_messages,
     "frozen": run_frozen,
+    "stuck": run_stuck,
     "statements": run_statements,
     "sweep": run_sweep,
     "walk": run_walk,

@@ -93,9 +93,9 @@ def check_rows(case: Case, deployment: Deployment, jobs: int, *, unknown: int) -
     case.check(checkpoints == 0, f"{checkpoints} checkpoints are left")
 
 
-def check_log(case: Case, deployment: Deployment) -> None:
+def check_log(case: Case, deployment: Deployment, *, expected: str) -> None:
     """The log has no unexpected errors."""
-    lines = deployment.log_lines("Traceback", "[error")
+    lines = [line for line in deployment.log_lines("Traceback", "[error") if not (expected and expected in line)]
     if lines:
         kinds = sorted({re.sub(r"\S*\d\S*", "…", line)[:160] for line in lines})
         case.errors.append(f"the log has {len(lines)} errors, such as {kinds[:3]}")
@@ -112,10 +112,11 @@ def disturbed_case(
     unit: str,
     may_break: bool = False,
     spread: float = 0,
+    expected: str = "",
 ) -> Case:
     """Disturb a deployment while jobs run and readers come and go: all jobs must end, with whole streams.
 
-    ``unit`` names what the disturbance counts.
+    ``unit`` names what the disturbance counts. The log may have errors that contain ``expected``.
     """
     case = Case(f"{name}, {deployment.name}")
     rng = random.Random(seed)
@@ -127,14 +128,14 @@ def disturbed_case(
         nonlocal times
         times = await disturb(finished)
 
-    readings = asyncio.run(
+    observed_jobs = asyncio.run(
         follow_all(clients, scripted_jobs, limit=LIMIT_SECONDS, meanwhile=meanwhile, spread_seconds=spread)
     )
-    report(case, clients, readings)
+    report(case, clients, observed_jobs)
     case.figures.insert(1, f"{times} {unit}")
     case.check(times > 0, "all jobs ended before the first disturbance")
     check_rows(case, deployment, jobs, unknown=clients.unknown)
-    check_log(case, deployment)
+    check_log(case, deployment, expected=expected)
     return case
 
 

@@ -102,9 +102,9 @@ def test_without_a_limit_a_step_may_take_any_time(
     assert not ended
 
 
-def test_the_process_ends_with_a_status_and_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_process_ends_with_a_status_and_a_sentence(capfd: pytest.CaptureFixture[str]) -> None:
     """Without waiting for the threads of engines."""
     with patch.object(os, "_exit") as exited:
         end_process("error: stuck")
     exited.assert_called_once_with(EXIT_STATUS)
-    assert capsys.readouterr().err == "error: stuck\n"
+    assert capfd.readouterr().err == "error: stuck\n"

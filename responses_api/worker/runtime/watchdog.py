@@ -25,6 +25,7 @@ log = structlog.get_logger(__name__)
 STUCK = "The model stopped responding in the middle of this response. Send the request again."
 EXIT_STATUS = 70
 """EX_SOFTWARE of sysexits.h."""
+STANDARD_ERROR = 2
 STORE_SECONDS = 10.0
 """Longest wait for the ends of the requests to be stored."""
 SEND_SECONDS = 1.0
@@ -96,7 +97,7 @@ class Watchdog:
 
 def end_process(sentence: str) -> None:
     """End at once: an ordinary exit would wait for the engine's thread."""
-    sys.stderr.write(f"{sentence}\n")
     sys.stdout.flush()
     sys.stderr.flush()
+    os.write(STANDARD_ERROR, f"{sentence}\n".encode())  # Celery redirects `sys.stderr` to its log
     os._exit(EXIT_STATUS)
