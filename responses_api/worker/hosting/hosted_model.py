@@ -1,4 +1,4 @@
-"""One model of a worker: its engine, who uses it, and who waits for it."""
+"""One model of a worker: its engine, the requests that use it, and those that wait for it."""
 
 import time
 from collections.abc import Callable
@@ -14,21 +14,21 @@ from .restart_backoff import RestartBackoff
 
 
 class ModelState(StrEnum):
-    """What is announced of a model."""
+    """The state of a model that a worker announces."""
 
     UNLOADED = "unloaded"
     """The next request for it loads it."""
     LOADING = "loading"
     IDLE = "idle"
-    """It is loaded, and nobody uses it."""
+    """It is loaded, and no request uses it."""
     ACTIVE = "active"
     """It is loaded, and requests use it."""
     TOO_LARGE = "too_large"
-    """There never is enough memory for it."""
+    """It never fits into memory."""
 
 
 class Phase(Enum):
-    """Where a model is between its files and its engine."""
+    """The phases of loading and unloading."""
 
     UNLOADED = auto()
     LOADING = auto()
@@ -37,17 +37,17 @@ class Phase(Enum):
 
 
 class Holder(Protocol):
-    """A request that uses a model. It is told from others by identity."""
+    """A request that uses a model. Requests are compared by identity."""
 
     model: str
     is_job: bool
-    """It runs in the background, and waits until there is memory."""
+    """Whether it is a background job, which waits until there is memory."""
     request_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A request that waits for a model. One of its functions is called, by any thread; it must not wait."""
+    """A request that waits for a model. One of its functions is called by any thread, and must not block."""
 
     holder: Holder
     ready: Callable[[], object]
@@ -57,11 +57,11 @@ class Waiter:
 
 @dataclass(slots=True, kw_only=True, eq=False)
 class HostedModel:
-    """All but what the host's other threads read as a whole is written under the host's lock."""
+    """A model and its state, which is written under the host's lock."""
 
     facts: dict[str, Any]
     refusal: str
-    """Why there never is memory for it; empty if there is."""
+    """The reason why it never fits into memory; empty if it does."""
     footprint: Footprint
     size: int
     """The bytes of memory that it needs with a short sequence."""
@@ -73,9 +73,9 @@ class HostedModel:
     is_listed: bool = True
     phase: Phase = Phase.UNLOADED
     is_drained: bool = False
-    """New requests wait until those that use it have ended."""
+    """Whether new requests wait until those that use it have ended."""
     was_loaded: bool = False
-    """It was loaded, and has not been unloaded on purpose since."""
+    """Whether it was loaded, and not unloaded on purpose since."""
     backoff: RestartBackoff = field(default_factory=RestartBackoff)
     holders: set[Holder] = field(default_factory=set)
     waiting: dict[Holder, Waiter] = field(default_factory=dict)
@@ -89,7 +89,7 @@ class HostedModel:
 
     @property
     def is_running(self) -> bool:
-        """Whether it is loaded, and its engine lives."""
+        """Whether it is loaded and its engine runs."""
         return self.phase is Phase.LOADED and self.engine.is_running
 
     @property
@@ -99,7 +99,7 @@ class HostedModel:
 
     @property
     def state(self) -> ModelState:
-        """What is announced of it."""
+        """The announced state."""
         if self.refusal:
             return ModelState.TOO_LARGE
         if self.is_running:
@@ -108,7 +108,7 @@ class HostedModel:
 
     @property
     def announcement(self) -> dict[str, Any]:
-        """What web processes know of it."""
+        """What web processes learn about it."""
         account = self.account
         return {
             **self.facts,
@@ -120,23 +120,23 @@ class HostedModel:
         }
 
     def load(self) -> EngineLoad:
-        """How busy its engine is."""
+        """The load of its engine."""
         return self.engine.load()
 
     def take_waiting(self) -> list[Waiter]:
-        """Those that wait, who wait no longer."""
+        """Remove and return all waiting requests."""
         waiting = list(self.waiting.values())
         self.waiting.clear()
         return waiting
 
     def grant(self) -> list[Waiter]:
-        """Have those that wait hold it."""
+        """Let all waiting requests hold it. Returns them."""
         self.last_used = time.monotonic()
         self.holders.update(self.waiting)
         return self.take_waiting()
 
     def resident(self, now: float) -> Resident:
-        """The model, for a decision."""
+        """Its state for a decision."""
         lacks = self.account.lacks if self.is_running else 0
         self.lacks_since = (self.lacks_since or now) if lacks else 0.0
         interactive = [waiter.since for waiter in self.waiting.values() if not waiter.holder.is_job]
@@ -147,6 +147,7 @@ class HostedModel:
             is_pinned=self.is_pinned,
             is_listed=self.is_listed,
             in_use=bool(self.holders),
+            is_drained=self.is_drained,
             last_used=self.last_used,
             waited_for_since=min(interactive, default=None),
             jobs_wait=len(self.waiting) > len(interactive),
@@ -158,7 +159,7 @@ class HostedModel:
         )
 
     def start(self, progress: Callable[[str, float], None] | None) -> None:
-        """Start its engine. Raises :class:`ModelError`; then its memory is given back."""
+        """Start its engine. Raises :class:`ModelError` after releasing its memory."""
         self.account.set_weights(self.footprint.loading)
         try:
             self.engine.start(progress=progress)
@@ -167,7 +168,7 @@ class HostedModel:
             raise
 
     def replace_engine(self) -> None:
-        """End its engine, which gives its memory back; another one can be started."""
+        """Close its engine, which releases its memory, and create a new one, not started."""
         self.engine.close()
         self.engine = self.make_engine()
         self.account.close()
@@ -179,5 +180,5 @@ def paused(model: HostedModel) -> ModelError:
 
 
 def gone(name: str) -> ModelError:
-    """The error for a model that this worker has no longer."""
+    """The error for a model that this worker no longer has."""
     return ModelError(f"There is no model {name!r} on this worker any more.")

@@ -1,8 +1,10 @@
 """Decides which model is loaded or unloaded next. Pure.
 
-Requests for models that aren't loaded are served in the order in which they came. For the first of them, the models
-that nobody uses make room, the least recently used one first. Where these don't have enough, others are drained: what
-runs on them ends, what comes meanwhile waits. Background jobs only wait until room is there.
+Models that interactive requests wait for are loaded in the order of their oldest request. Idle models are unloaded for
+the first of them, the least recently used one first. If these don't have enough memory, models in use are drained:
+their running requests end, and their new requests wait. Once a model is drained, it stays drained until the other one
+is loaded: otherwise two models in constant use would be drained in turn, and neither of them would ever become idle.
+Background jobs don't cause draining.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,54 +13,56 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """A model, as it is for this decision. Sizes are in bytes, times in seconds of one clock."""
+    """The state of a model on which decisions depend. Sizes are in bytes, times in seconds of one clock."""
 
     name: str
     is_loaded: bool
     size: int
-    """What it takes when it is loaded, with a short sequence; or what its weights have, when it is."""
+    """The memory that it needs with a short sequence; for a loaded model, that of its weights."""
     is_pinned: bool = False
     is_listed: bool = True
-    """Its files are there, and it may be loaded."""
+    """Whether its files exist, so that it may be loaded."""
     in_use: bool = False
-    """Requests hold it."""
+    """Whether requests use it."""
+    is_drained: bool = False
+    """Whether the last decision drained it."""
     last_used: float = 0.0
     waited_for_since: float | None = None
-    """When the oldest of the interactive requests that wait for it came."""
+    """The arrival time of the oldest interactive request that waits for it."""
     jobs_wait: bool = False
-    """Background jobs wait for it."""
+    """Whether background jobs wait for it."""
     lacks: int = 0
-    """What sequences in its engine lack of memory."""
+    """The memory that its engine's sequences need and don't have."""
     lacks_since: float = 0.0
     has_failed: bool = False
-    """It was loaded, and its engine has stopped by itself: it is loaded again without a request."""
+    """Whether its engine has stopped by itself: then it is loaded again without a request."""
     paused_until: float = 0.0
-    """It has failed so often that it is not loaded before."""
+    """It is not loaded before this time, as it failed recently."""
     is_running: bool = False
-    """Its engine has memory for at least one sequence."""
+    """Whether its engine has memory for at least one sequence."""
 
     @property
     def is_wanted(self) -> bool:
-        """Whether anything waits for it."""
+        """Whether requests or sequences wait for it."""
         return self.waited_for_since is not None or self.jobs_wait or self.lacks > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What to do now: at most one of `load`, `unload` and `give_up` names a model."""
+    """The next action: at most one of ``load``, ``unload`` and ``give_up`` names a model."""
 
     load: str = ""
     unload: str = ""
     give_up: str = ""
-    """Not even all models together that could make room have enough for this one."""
+    """A model for which there is not enough memory, whichever models are unloaded."""
     drained: frozenset[str] = frozenset()
-    """Requests for these have to wait until those that run on them have ended."""
+    """Models whose new requests wait, until the running ones have ended."""
     again_at: float | None = None
-    """When something is to be done if nothing else happens."""
+    """The time of the next decision if nothing changes before."""
 
 
 def decide(models: Sequence[Resident], *, free: int, ttl: float, now: float) -> Decision:
-    """`free`: bytes that are not reserved. `ttl`: how long a model stays loaded that nobody uses; 0 for ever."""
+    """Decide. ``free``: unreserved bytes; ``ttl``: seconds until an idle model is unloaded, 0 for never."""
     for wanted in _in_turn([model for model in models if model.paused_until <= now]):
         decision = _make_room(wanted, models, free)
         if decision is not None:
@@ -79,7 +83,7 @@ def decide(models: Sequence[Resident], *, free: int, ttl: float, now: float) -> 
 
 
 def _in_turn(models: Sequence[Resident]) -> Iterator[Resident]:
-    """The models that need memory: for interactive requests by the time these came, for jobs, for themselves."""
+    """The models that need memory: for interactive requests, in their order; for jobs; pinned and failed ones."""
     wanted = [model for model in models if model.lacks or (not model.is_loaded and model.is_wanted)]
     yield from sorted((model for model in wanted if _asked_at(model) is not None), key=lambda m: _asked_at(m) or 0.0)
     yield from (model for model in wanted if _asked_at(model) is None)
@@ -92,14 +96,16 @@ def _asked_at(model: Resident) -> float | None:
 
 
 def _make_room(wanted: Resident, models: Sequence[Resident], free: int) -> Decision | None:
-    """What to do for a model; None when nothing can be done now and others may have their turn."""
+    """The next action for a model; None if there is none now, and others may be considered."""
     missing = wanted.lacks if wanted.is_loaded else wanted.size - free
     if missing <= 0:
         return None if wanted.is_loaded else Decision(load=wanted.name)
     others = [model for model in models if model.is_loaded and not model.is_pinned and model.name != wanted.name]
-    others.sort(key=lambda model: (model.in_use, model.last_used))
-    if _first_with(missing, [model for model in others if not model.in_use]) is not None:
-        return Decision(unload=others[0].name)
+    others.sort(key=lambda model: (model.in_use, not model.is_drained, model.last_used))
+    idle = _first_with(missing, [model for model in others if not model.in_use])
+    if idle is not None:
+        # The others of them are unloaded next, so no request may begin on them meanwhile.
+        return Decision(unload=idle[0].name, drained=frozenset(model.name for model in idle[1:]))
     if _asked_at(wanted) is None or wanted.is_running:
         return None
     drained = _first_with(missing, others)
@@ -109,7 +115,7 @@ def _make_room(wanted: Resident, models: Sequence[Resident], free: int) -> Decis
 
 
 def _first_with(size: int, models: Sequence[Resident]) -> Sequence[Resident] | None:
-    """As many of them, from the first one on, as have so many bytes; None when all have fewer."""
+    """The shortest list of the first models with ``size`` bytes together; None if all of them have fewer."""
     total = 0
     for number, model in enumerate(models):
         total += model.size

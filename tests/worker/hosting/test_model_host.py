@@ -99,6 +99,22 @@ def test_a_model_in_use_stays_until_it_is_released(start: Start) -> None:
     wait_until(lambda: later.is_ready)
 
 
+def test_a_drained_model_stays_drained_although_the_other_one_was_used_earlier(start: Start) -> None:
+    """Otherwise of two models in constant use neither would ever make room for a third."""
+    host = start(2)
+    requests = [Request(name).hold(host) for name in ("a", "a", "b")]
+    wait_until(lambda: all(request.is_ready for request in requests))
+    requests.append(Request("b").hold(host))
+    third = Request("c").hold(host)
+    wait_until(lambda: host["a"].is_drained)
+    host.release(requests[0])
+    assert host["a"].last_used > host["b"].last_used
+    time.sleep(0.3)  # longer than the loader waits between decisions
+    assert (host["a"].is_drained, host["b"].is_drained) == (True, False)
+    host.release(requests[1])
+    wait_until(lambda: third.is_ready)
+
+
 def test_when_nobody_waits_any_more_a_drained_model_is_used_again(start: Start) -> None:
     host = start(1)
     first = Request("a").hold(host)

@@ -36,7 +36,7 @@ def test_the_least_recently_used_makes_room() -> None:
     assert decided(a, b, wanted("c")) == Decision(unload="b")
     assert decided(a, replace(b, in_use=True), wanted("c")) == Decision(unload="a")
     assert decided(a, replace(b, is_pinned=True), wanted("c")) == Decision(unload="a")
-    assert decided(a, b, wanted("c", size=20)) == Decision(unload="b")
+    assert decided(a, b, wanted("c", size=20)) == Decision(unload="b", drained=frozenset("a"))
 
 
 def test_models_in_use_are_drained_when_the_idle_ones_have_too_little() -> None:
@@ -45,6 +45,12 @@ def test_models_in_use_are_drained_when_the_idle_ones_have_too_little() -> None:
     assert decided(a, b, wanted("c")) == Decision(drained=frozenset("b"))
     assert decided(a, replace(b, in_use=False), wanted("c", size=20)) == Decision(drained=frozenset("ab"))
     assert decided(a, b, wanted("c", since=None, jobs_wait=True)) == Decision()
+
+
+def test_a_drained_model_stays_drained_until_the_other_one_is_loaded() -> None:
+    """Even if it was used later than another one meanwhile."""
+    a, b = loaded("a", in_use=True, last_used=2.0, is_drained=True), loaded("b", in_use=True, last_used=1.0)
+    assert decided(a, b, wanted("c")) == Decision(drained=frozenset("a"))
 
 
 def test_a_model_that_nothing_can_make_room_for_is_given_up() -> None:
@@ -157,3 +163,88 @@ def test_two_that_are_always_wanted_take_turns(turns: int) -> None:
         resident = decision.load
         since[resident] = 10.0 + clock
     assert order == ["a", "b"] * turns
+
+
+ANSWER_SECONDS, LOAD_SECONDS = 3.0, 1.0
+TICK = 0.25
+
+
+class Traffic:
+    """Models with room for two of them, and a clock. A request for a model uses it for ``ANSWER_SECONDS``."""
+
+    def __init__(self, names: str) -> None:
+        self.now = 0.0
+        self.models = {name: Resident(name=name, is_loaded=False, size=10) for name in names}
+        self.ends: dict[str, list[float]] = {name: [] for name in names}
+        self.waiting: dict[str, list[float]] = {name: [] for name in names}
+        self.waits: dict[str, list[float]] = {name: [] for name in names}
+        """How long each request has waited."""
+        self.loads: list[str] = []
+
+    def ask(self, name: str) -> None:
+        """A request for a model arrives."""
+        self.waiting[name].append(self.now)
+        self._decide()
+
+    def run(self, until: float, *, every: dict[str, float]) -> None:
+        """Let requests arrive, each model's at its own times in every second."""
+        while self.now < until:
+            self.now += TICK
+            for name, ends in self.ends.items():
+                if any(end <= self.now for end in ends):
+                    self.ends[name] = [end for end in ends if end > self.now]
+                    self._change(name, last_used=self.now)
+                    self._decide()
+            for name, offset in every.items():
+                if self.now % 1 == offset:
+                    self.ask(name)
+
+    def _change(self, name: str, **state: Any) -> None:
+        self.models[name] = replace(self.models[name], **state)
+
+    def _decide(self) -> None:
+        while True:
+            for name in self.models:
+                since = min(self.waiting[name], default=None)
+                self._change(name, in_use=bool(self.ends[name]), waited_for_since=since)
+            free = 20 - sum(model.size for model in self.models.values() if model.is_loaded)
+            decision = decided(*self.models.values(), free=free)
+            for name in self.models:
+                self._change(name, is_drained=name in decision.drained)
+            if decision.unload:
+                self._change(decision.unload, is_loaded=False)
+            if decision.load:
+                self.loads.append(decision.load)
+                self.now += LOAD_SECONDS
+                self._change(decision.load, is_loaded=True)
+            for name, model in self.models.items():
+                if model.is_loaded and not model.is_drained and self.waiting[name]:
+                    self.waits[name] += [self.now - since for since in self.waiting[name]]
+                    self.ends[name] += [self.now + ANSWER_SECONDS] * len(self.waiting[name])
+                    self.waiting[name] = []
+                    self._change(name, last_used=self.now)
+            if not (decision.load or decision.unload):
+                return
+
+
+def test_two_models_in_constant_use_do_not_starve_a_third() -> None:
+    """It waits for the longest answer on one of them, and for its load."""
+    traffic = Traffic("abc")
+    traffic.run(20, every={"a": 0.0, "b": 0.5})
+    assert max(traffic.waits["a"] + traffic.waits["b"]) <= 2 * LOAD_SECONDS
+    traffic.ask("c")
+    traffic.run(40, every={"a": 0.0, "b": 0.5})
+    (waited,) = traffic.waits["c"]
+    assert waited <= ANSWER_SECONDS + LOAD_SECONDS + TICK
+
+
+@pytest.mark.parametrize("names", ["abc", "abcde"])
+def test_models_in_constant_use_take_turns_within_a_bound(names: str) -> None:
+    """A request waits at most for one drain and one load of each other model, and of its own."""
+    traffic = Traffic(names)
+    traffic.run(200, every={name: TICK * (number % 4) for number, name in enumerate(names)})
+    bound = len(names) * (ANSWER_SECONDS + LOAD_SECONDS + TICK)
+    for name in names:
+        assert len(traffic.waits[name]) > 100
+        assert max(traffic.waits[name]) <= bound
+        assert traffic.loads.count(name) > 200 / bound / 2
