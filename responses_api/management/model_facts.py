@@ -30,7 +30,11 @@ class Machine:
 
     @property
     def sentence(self) -> str:
-        return f"Models may use {shown(self.memory)} of this machine's memory (RESPONSES_MEMORY_BYTES)."
+        """What the columns of memory mean."""
+        return (
+            "Memory is what a model needs with a short conversation. All loaded models together may use "
+            f"{shown(self.memory)} (RESPONSES_MEMORY_BYTES)."
+        )
 
 
 class ModelFacts:
@@ -43,6 +47,7 @@ class ModelFacts:
         self._memory = footprint.needs(min(entry.context_length, LEAST_TOKENS))
         self._per_token = footprint.state.per_token
         self._tokens = footprint.most_tokens(machine.memory, context=entry.context_length)
+        self._machine = machine
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values. `memory_bytes` is what it needs with a short sequence, and `fits_tokens` the longest
@@ -86,9 +91,12 @@ class ModelFacts:
             "Context": f"{entry.context_length:,} tokens",
             "Weights": f"{entry.weights}, {shown(entry.size_bytes)}",
             "Memory": f"{shown(self._memory)}, and {self._per_token / 1e3:,.0f} kB per token of a conversation",
-            "Fits": self._fits("conversations up to {tokens:,} tokens"),
+            "Fits": self._fits("conversations up to {tokens:,} tokens", no=f"no, {self._too_little}"),
             "Sampling": f"temperature {entry.temperature:g}, top_p {entry.top_p:g}",
-            "Tools": f"{dialect.name} dialect{', shown by a built-in template' if dialect.own_template else ''}",
+            "Tools": f"calls in the style of {dialect.name}"
+            + (
+                ", with tools in the system message, since its chat template takes none" if dialect.own_template else ""
+            ),
             "Thinking": self._thinking(),
             "Source": entry.source,
             "Digest": entry.digest,
@@ -96,10 +104,14 @@ class ModelFacts:
             "Files": str(entry.path),
         }
 
-    def _fits(self, partly: str) -> str:
+    def _fits(self, partly: str, *, no: str = "no") -> str:
         if self._tokens >= self.entry.context_length:
             return "yes"
-        return partly.format(tokens=self._tokens) if self._tokens else "no"
+        return partly.format(tokens=self._tokens) if self._tokens else no
+
+    @property
+    def _too_little(self) -> str:
+        return f"models may use only {shown(self._machine.memory)} here (RESPONSES_MEMORY_BYTES)"
 
     def _thinking(self) -> str:
         dialect = self._dialect

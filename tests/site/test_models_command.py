@@ -61,6 +61,15 @@ def test_what_a_model_needs_and_what_fits_is_shown(models, settings: Any, tmp_pa
     listed = models("list")
     assert "  no  " in listed
     assert "(RESPONSES_MEMORY_BYTES)" in listed
+    assert "no, models may use only" in models("show", "tiny")
+
+
+def test_the_model_of_requests_that_name_none_is_shown(models, settings: Any, tmp_path: Path) -> None:
+    """By name or alias; otherwise the list says that it is missing."""
+    models("add", str(write_model(tmp_path / "one")))
+    assert "use smollm2-135m (RESPONSES_DEFAULT_MODEL), which is not on this machine." in models("list")
+    models("alias", "smollm2-135m", "one")
+    assert "use smollm2-135m (RESPONSES_DEFAULT_MODEL)." in models("list")
 
 
 def test_how_a_model_thinks_is_shown(models, tmp_path: Path) -> None:

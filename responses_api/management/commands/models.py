@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps([model.as_dict() for model in facts], indent=2))
             return
         if not models:
-            self.stdout.write("There is no model yet. `manage.py models pull` gets the default one.")
+            self.stdout.write("There is no model yet. `manage.py models pull` downloads the default one.")
             return
         table = Table(box=None, pad_edge=False, header_style="bold")
         rows = [model.row() for model in facts]
@@ -114,7 +115,7 @@ class Command(BaseCommand):
         # Wide enough for all names: a narrow terminal wraps lines, and a pipe gets whole lines.
         Console(file=text, width=1000).print(table)
         self.stdout.write("\n".join(line.rstrip() for line in text.getvalue().splitlines()))
-        self.stdout.write(machine.sentence)
+        self.stdout.write(f"\n{machine.sentence}\n{default_sentence(models)}")
 
     def do_show(self, registry: Registry, options: dict[str, Any]) -> None:
         self.show(registry.get_model(options["model"]), as_json=options["json"])
@@ -146,3 +147,11 @@ class Command(BaseCommand):
             return
         for name, value in facts.page().items():
             self.stdout.write(f"{name + ':':<10} {value}")
+
+
+def default_sentence(models: Sequence[ModelEntry]) -> str:
+    """The model of requests that name none."""
+    name = settings.RESPONSES_DEFAULT_MODEL
+    sentence = f"Requests that name no model use {name} (RESPONSES_DEFAULT_MODEL)"
+    is_here = any(name in (model.name, *model.aliases) for model in models)
+    return f"{sentence}." if is_here else f"{sentence}, which is not on this machine."

@@ -1,4 +1,4 @@
-"""The table of a worker's models, and of the requests that hold them."""
+"""The table of a worker's models, and of the requests that use them."""
 
 import threading
 import time
@@ -22,8 +22,10 @@ log = structlog.get_logger(__name__)
 
 
 class ModelHost:
-    """All models of the worker, of which as many are loaded as there is memory for. Any thread may call, and none waits
-    for a model: a request asks to `hold` its model, and is told when it is loaded. No model that is held is unloaded.
+    """All models of the worker, of which as many are loaded as there is memory for.
+
+    Any thread may call its methods, which don't wait for a model: :meth:`hold` calls back when the model is loaded. No
+    model is unloaded while a request holds it.
     """
 
     def __init__(self, sink: Sink, *, catalogue: Catalogue | None = None, memory: int | None = None) -> None:
@@ -40,7 +42,7 @@ class ModelHost:
         return iter(list(self._models.values()))
 
     def __getitem__(self, name: str) -> HostedModel:
-        """Raises :class:`ModelError` when it is gone."""
+        """Raises :class:`ModelError` if it no longer exists."""
         try:
             return self._models[name]
         except KeyError:
@@ -48,27 +50,28 @@ class ModelHost:
 
     @property
     def names(self) -> list[str]:
-        """The names by which rows are claimed: while an engine pauses, its rows wait, or go to another worker."""
+        """The models whose rows may be claimed. While an engine pauses, its rows wait for it or another worker."""
         return [model.name for model in self if model.is_listed and not (model.refusal or model.is_pausing)]
 
     @property
     def announcements(self) -> list[dict[str, Any]]:
-        """What web processes know of the models."""
+        """What web processes learn about the models."""
         with self._changed:
             return [model.announcement for model in self if model.is_listed]
 
     # Finding models
 
     def scan(self) -> bool:
-        """Take in new models and new aliases; says whether there were any. What is loaded stays as it is. Called by one
-        thread at a time.
+        """Find new models and aliases. Returns whether there were any. Loaded models don't change.
+
+        Only one thread at a time may call it.
         """
         before = self._listed()
         found = {entry.name: entry for entry in self._catalogue.entries()}
         with self._changed:
             for name, model in list(self._models.items()):
                 entry = found.pop(name, None)
-                # Its files may be gone: what runs on it ends as it would, and nothing new is claimed for it.
+                # If its files were removed, running requests continue, and no new ones are claimed.
                 model.is_listed = entry is not None
                 if entry is not None and entry.facts["digest"] == model.facts["digest"]:
                     model.facts = entry.facts
@@ -82,7 +85,7 @@ class ModelHost:
         return [model.facts for model in self if model.is_listed]
 
     def _add(self, entries: list[CatalogueEntry]) -> None:
-        """Pinned models first, in the order of their pins: what they need is left to them."""
+        """Add models, pinned ones first in the order of their pins, as their memory is reserved."""
         pins = settings.RESPONSES_MODEL_PINS
         rank = {entry.name: number for number, pin in enumerate(pins) for entry in entries if entry.is_called(pin)}
         for entry in sorted(entries, key=lambda entry: rank.get(entry.name, len(pins))):
@@ -117,10 +120,10 @@ class ModelHost:
     # Holding models
 
     def hold(self, holder: Holder, *, ready: Callable[[], object], failed: Callable[[Exception], object]) -> bool:
-        """Have a model stay loaded until :meth:`release`; True if it is loaded now.
+        """Keep a model loaded until :meth:`release`. Returns True if it is loaded now.
 
-        Otherwise it will be, and then `ready` is called; or `failed`, with :class:`ModelError` when it can't be loaded,
-        and with :class:`Interrupted` after :meth:`withdraw`. Neither of them may wait.
+        Otherwise ``ready`` is called when it is; or ``failed``, with :class:`ModelError` if it can't be loaded, and
+        with :class:`Interrupted` after :meth:`withdraw`. Neither of them may block.
         """
         with self._changed:
             model = self._models.get(holder.model)
@@ -138,7 +141,7 @@ class ModelHost:
         return False
 
     def _obstacle(self, name: str) -> Exception | None:
-        """Why a model can't be held, not even later."""
+        """The reason why a model can't be held, now or later."""
         model = self._models.get(name)
         if model is None:
             return gone(name)
@@ -149,7 +152,7 @@ class ModelHost:
         return paused(model) if model.is_pausing and not model.is_running else None
 
     def withdraw(self, holder: Holder) -> bool:
-        """A request that is to stop waits no longer; False if it didn't wait."""
+        """End the waiting of a request that is stopped. Returns False if it didn't wait."""
         with self._changed:
             model = self._models.get(holder.model)
             waiter = model.waiting.pop(holder, None) if model is not None else None
@@ -160,7 +163,7 @@ class ModelHost:
         return True
 
     def release(self, holder: Holder) -> None:
-        """A request needs its model no longer, whether it has held it or not."""
+        """End the use of a model by a request, whether it holds the model or waits for it."""
         with self._changed:
             model = self._models.get(holder.model)
             if model is None:
@@ -173,7 +176,7 @@ class ModelHost:
                 self._loader.look()
 
     def takes_jobs(self, name: str) -> bool:
-        """Whether background jobs for a model can begin now, or as soon as it is loaded."""
+        """Whether background jobs of a model can start now, or as soon as it is loaded."""
         with self._changed:
             model = self._models.get(name)
             if model is None or model.refusal or model.is_pausing:
@@ -192,15 +195,15 @@ class ModelHost:
         drain: Callable[[str], object] = lambda name: None,
         changed: Callable[[], object] = lambda: None,
     ) -> None:
-        """Load and unload models as they are needed, from now on.
+        """Start to load and unload models on demand.
 
-        `drain` is called when a model has to make room, to have the background jobs on it wait; `changed` when a model
-        was loaded or unloaded, or begins to be.
+        ``drain`` is called with a model that is drained, to preempt its background jobs; ``changed`` at the start and
+        the end of each loading and unloading.
         """
         self._loader.start(drain=drain, changed=changed)
 
     def load_default(self, *, progress: Progress | None = None) -> HostedModel:
-        """Load the model that is to be ready first: the default one if it is here. Raises :class:`ModelError`."""
+        """Load the default model, or another one if it is missing, at the start. Raises :class:`ModelError`."""
         model = self._default()
         if model.refusal:
             raise ModelError(model.refusal)
@@ -214,15 +217,15 @@ class ModelHost:
             if wanted == model.name or wanted in model.facts["aliases"]:
                 return model
         if not models:
-            raise ModelError("There is no model to serve. `manage.py models pull` gets the default one.")
+            raise ModelError("There is no model to serve. `manage.py models pull` downloads the default one.")
         return models[0]
 
     def residents(self, now: float) -> list[Resident]:
-        """The models, for a decision. Called with the lock."""
+        """The states of the models for a decision. The caller has the lock."""
         return [model.resident(now) for model in self if not model.refusal]
 
     def close(self) -> None:
-        """End all engines. What waits for a model waits no longer."""
+        """Stop all engines, and interrupt the requests that wait for a model."""
         self._loader.stop()
         with self._changed:
             waiting = [waiter for model in self for waiter in model.take_waiting()]
@@ -237,7 +240,7 @@ def _size(footprint: Footprint, context: int) -> int:
 
 
 def too_large(name: str, size: int, room: int, *, is_shared: bool) -> str:
-    """What is said of a model that there never is memory for."""
+    """The message for a model that never fits into memory."""
     beside = " beside the models of RESPONSES_MODEL_PINS" if is_shared else ""
     return (
         f"The model '{name}' needs {size / 1e9:.2f} GB of memory, and this server has {room / 1e9:.2f} GB for it"
