@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.25
-"""How often is looked whether there is room for what waits."""
+"""Interval between decisions while requests wait."""
 HOPELESS = "There is not enough memory for this model."
 
 
 class Loader:
-    """Does what :func:`decide` says about the models of a host, whose lock it shares."""
+    """Carries out the decisions of :func:`decide` on the models of a host, whose lock it shares."""
 
     def __init__(self, host: "ModelHost", changed: threading.Condition) -> None:
         self._host = host
         self._changed = changed
         self._drain: Callable[[str], object] = lambda name: None
-        self._tell: Callable[[], object] = lambda: None
+        self._notify: Callable[[], object] = lambda: None
         self._thread: threading.Thread | None = None
         self.is_stopping = False
         self._has_news = False
 
     def start(self, *, drain: Callable[[str], object], changed: Callable[[], object]) -> None:
-        """Begin; see :meth:`ModelHost.start`."""
-        self._drain, self._tell = drain, changed
+        """Start the thread; see :meth:`ModelHost.start`."""
+        self._drain, self._notify = drain, changed
         self._host.budget.listen(self.look)
         self._thread = threading.Thread(target=self._run, name="model-loader", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Load and unload nothing more. Returns when what is being loaded is."""
+        """Stop the thread. Returns when the model that is being loaded is ready."""
         self.is_stopping = True
         self.look()
         thread, self._thread = self._thread, None
@@ -53,10 +53,13 @@ class Loader:
             thread.join()
 
     def load(self, model: HostedModel, *, progress: Progress | None = None) -> None:
-        """Load a model, for which there must be room. Raises :class:`ModelError`, as to all who wait for it."""
+        """Load a model, for which there must be memory.
+
+        Raises :class:`ModelError`, and passes the error to all requests that wait for it.
+        """
         with self._changed:
             has_stopped, model.phase = model.phase is Phase.LOADED, Phase.LOADING
-        self._tell()
+        self._notify()
         try:
             if has_stopped:
                 model.backoff.note_failure()
@@ -77,12 +80,12 @@ class Loader:
         else:
             with self._changed:
                 model.phase, model.was_loaded = Phase.LOADED, True
-                # At once: else it might be unloaded again for others before these have had it.
+                # Immediately: otherwise the model might be unloaded for others before these requests use it.
                 ready = model.grant()
             for waiter in ready:
                 waiter.ready()
         finally:
-            self._tell()
+            self._notify()
 
     def _start(self, model: HostedModel, progress: Progress | None) -> None:
         try:
@@ -98,14 +101,14 @@ class Loader:
         return_freed_memory(at_once=True)
         with self._changed:
             model.phase = Phase.UNLOADED
-        self._tell()
+        self._notify()
 
     def _waiting(self, model: HostedModel) -> list[str]:
         with self._changed:
             return [holder.request_id for holder in model.waiting]
 
     def look(self) -> None:
-        """Something has changed for which models may have to be loaded or unloaded."""
+        """Decide again, since something has changed."""
         with self._changed:
             self._has_news = True
             self._changed.notify_all()
@@ -122,7 +125,7 @@ class Loader:
                 for waiter in ready:
                     waiter.ready()
                 self._act(decision, is_idle=not ready)
-            except Exception:  # the other models must be loaded
+            except Exception:  # the thread must go on for the other models
                 log.exception("worker.loader_failed")
                 time.sleep(LOOK_SECONDS)
 
@@ -136,7 +139,7 @@ class Loader:
         )
 
     def _granted(self, decision: Decision) -> list[Waiter]:
-        """Those who wait for a model that is loaded, and hold it from now on."""
+        """Apply a decision to the models. Returns the requests whose model is loaded, and which hold it now."""
         ready: list[Waiter] = []
         for model in self._host:
             model.is_drained = model.name in decision.drained
@@ -151,7 +154,7 @@ class Loader:
             try:
                 self.load(self._host[decision.load])
             except ModelError:
-                return  # those who wait have been told
+                return  # the waiting requests have failed
         elif decision.unload:
             self._unload(self._host[decision.unload])
         elif decision.give_up:
