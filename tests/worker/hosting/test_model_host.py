@@ -1,4 +1,4 @@
-"""A host of scripted models: as many are loaded as there is memory for, and whoever waits is told."""
+"""A host of scripted models: as many are loaded as there is memory for, and waiting requests are called back."""
 
 import threading
 import time
@@ -27,26 +27,26 @@ Start = Callable[..., ModelHost]
 
 @dataclass(eq=False)
 class Request:
-    """A request for a model, and what it was told."""
+    """A request for a model, and the calls that it received."""
 
     model: str
     is_job: bool = False
     request_id: str = "resp_1.1"
-    told: list[Any] = field(default_factory=list)
+    calls: list[Any] = field(default_factory=list)
 
     def hold(self, host: ModelHost) -> "Request":
-        if host.hold(self, ready=lambda: self.told.append("ready"), failed=self.told.append):
-            self.told.append("ready")
+        if host.hold(self, ready=lambda: self.calls.append("ready"), failed=self.calls.append):
+            self.calls.append("ready")
         return self
 
     @property
     def is_ready(self) -> bool:
-        return self.told == ["ready"]
+        return self.calls == ["ready"]
 
 
 @pytest.fixture
 def start(settings: Any) -> Iterator[Start]:
-    """Starts a host with memory for so many of the models `a`, `b` and `c`."""
+    """Starts a host with memory for a number of the models `a`, `b` and `c`."""
     hosts: list[ModelHost] = []
 
     def started(models: float = 2, *, footprint: Footprint = FOOTPRINT, load_seconds: float = 0.0) -> ModelHost:
@@ -64,12 +64,12 @@ def start(settings: Any) -> Iterator[Start]:
 
 
 def states(host: ModelHost) -> str:
-    """The first letters of the states of all models."""
+    """The first characters of the states of all models."""
     return "".join(model.state[0] for model in host)
 
 
 def test_three_models_in_turn_within_memory_for_two(start: Start) -> None:
-    """The least recently used one makes room, and what it had is given back."""
+    """The least recently used one is unloaded, and its memory released."""
     host = start()
     for name, expected in (("a", "iuu"), ("b", "iiu"), ("a", "iiu"), ("c", "iui"), ("b", "uii")):
         request = Request(name).hold(host)
@@ -81,7 +81,7 @@ def test_three_models_in_turn_within_memory_for_two(start: Start) -> None:
 
 
 def test_a_model_in_use_stays_until_it_is_released(start: Start) -> None:
-    """Requests that come for it meanwhile wait behind the one that it makes room for, and are served then."""
+    """Requests that arrive for it meanwhile wait until the other model was used."""
     host = start(1)
     drained: list[str] = []
     host._loader._drain = drained.append
@@ -91,10 +91,10 @@ def test_a_model_in_use_stays_until_it_is_released(start: Start) -> None:
     wait_until(lambda: drained)
     later = Request("a").hold(host)
     time.sleep(0.05)
-    assert (other.told, later.told, set(drained), states(host)[:2]) == ([], [], {"a"}, "au")
+    assert (other.calls, later.calls, set(drained), states(host)[:2]) == ([], [], {"a"}, "au")
     host.release(first)
     wait_until(lambda: other.is_ready)
-    assert later.told == []
+    assert later.calls == []
     host.release(other)
     wait_until(lambda: later.is_ready)
 
@@ -115,7 +115,7 @@ def test_a_drained_model_stays_drained_although_the_other_one_was_used_earlier(s
     wait_until(lambda: third.is_ready)
 
 
-def test_when_nobody_waits_any_more_a_drained_model_is_used_again(start: Start) -> None:
+def test_a_drained_model_is_used_again_when_the_other_request_is_withdrawn(start: Start) -> None:
     host = start(1)
     first = Request("a").hold(host)
     wait_until(lambda: first.is_ready)
@@ -124,13 +124,13 @@ def test_when_nobody_waits_any_more_a_drained_model_is_used_again(start: Start) 
     later = Request("a").hold(host)
     assert host.withdraw(other)
     wait_until(lambda: later.is_ready)
-    (told,) = other.told
-    assert isinstance(told, Interrupted)
+    (call,) = other.calls
+    assert isinstance(call, Interrupted)
     assert not host.withdraw(other)
 
 
-def test_jobs_wait_until_there_is_room(start: Start) -> None:
-    """They drain nobody, and none is claimed for a model without room."""
+def test_jobs_wait_until_there_is_memory(start: Start) -> None:
+    """They drain no model, and none is claimed for a model without memory."""
     host = start(1)
     first = Request("a").hold(host)
     wait_until(lambda: first.is_ready)
@@ -138,13 +138,13 @@ def test_jobs_wait_until_there_is_room(start: Start) -> None:
     assert not host.takes_jobs("b")
     job = Request("b", is_job=True).hold(host)
     time.sleep(0.05)
-    assert (job.told, host["a"].is_drained) == ([], False)
+    assert (job.calls, host["a"].is_drained) == ([], False)
     host.release(first)
     wait_until(lambda: job.is_ready)
 
 
-def test_all_who_wait_for_a_model_that_loads_are_told(start: Start) -> None:
-    """One that leaves meanwhile is not, and the model is there all the same."""
+def test_all_requests_that_wait_for_a_model_are_called_back(start: Start) -> None:
+    """Except for a withdrawn one; the model is loaded nevertheless."""
     host = start(load_seconds=0.2)
     requests = [Request("a").hold(host) for _ in range(3)]
     wait_until(lambda: host["a"].state is ModelState.LOADING)
@@ -155,7 +155,7 @@ def test_all_who_wait_for_a_model_that_loads_are_told(start: Start) -> None:
 
 
 def test_a_load_that_fails_ends_only_the_requests_of_its_model(start: Start, caplog: pytest.LogCaptureFixture) -> None:
-    """And the model can be loaded again; its memory was given back."""
+    """Its memory is released, and it can be loaded again."""
     host = start()
     begin = ScriptedEngine.start
 
@@ -166,8 +166,8 @@ def test_a_load_that_fails_ends_only_the_requests_of_its_model(start: Start, cap
 
     with patch.object(ScriptedEngine, "start", fail):
         broken, other = Request("a", request_id="resp_x.1").hold(host), Request("b").hold(host)
-        wait_until(lambda: broken.told and other.is_ready)
-    assert [str(told) for told in broken.told] == ["It is damaged."]
+        wait_until(lambda: broken.calls and other.is_ready)
+    assert [str(call) for call in broken.calls] == ["It is damaged."]
     assert host.budget.reserved == SIZE
     again = Request("a").hold(host)
     wait_until(lambda: again.is_ready)
@@ -186,8 +186,8 @@ def test_an_engine_that_stops_is_replaced(start: Start) -> None:
     assert host.budget.reserved == SIZE
 
 
-def test_what_nobody_uses_is_unloaded_after_its_time(start: Start, settings: Any) -> None:
-    """Counted from the last use; pinned models stay, and are there from the start."""
+def test_an_idle_model_is_unloaded_after_its_time_to_live(start: Start, settings: Any) -> None:
+    """Counted from its last use. Pinned models are loaded at the start and stay loaded."""
     settings.RESPONSES_MODEL_TTL_SECONDS, settings.RESPONSES_MODEL_PINS = 0.2, ("c",)
     host = start(3)
     wait_until(lambda: states(host) == "iuu")  # pinned models come first
@@ -202,8 +202,8 @@ def test_what_nobody_uses_is_unloaded_after_its_time(start: Start, settings: Any
     assert host["c"].state is ModelState.IDLE
 
 
-def test_what_pins_need_is_left_to_them(start: Start, settings: Any) -> None:
-    """A pin that doesn't fit beside those before it is not served, nor is a model that has no room beside them."""
+def test_memory_is_reserved_for_pinned_models(start: Start, settings: Any) -> None:
+    """A model that doesn't fit beside them is not served, nor is a pinned one beside the earlier ones."""
     settings.RESPONSES_MODEL_PINS = ("b", "c")
     host = start(1.5)
     assert host.names == ["b"]
@@ -212,7 +212,7 @@ def test_what_pins_need_is_left_to_them(start: Start, settings: Any) -> None:
         assert host[name].state is ModelState.TOO_LARGE
         assert "beside the models of RESPONSES_MODEL_PINS (RESPONSES_MEMORY_BYTES)" in host[name].refusal
         refused = Request(name).hold(host)
-        assert [str(told) for told in refused.told] == [host[name].refusal]
+        assert [str(call) for call in refused.calls] == [host[name].refusal]
 
 
 def test_a_model_that_never_fits_is_announced_with_the_reason(start: Start) -> None:
@@ -251,7 +251,7 @@ def test_a_model_whose_files_are_gone_goes_when_nobody_uses_it(start: Start, set
     with pytest.raises(ModelError, match="no model 'a'"):
         host["a"]
     gone = Request("a").hold(host)
-    assert isinstance(gone.told[0], ModelError)
+    assert isinstance(gone.calls[0], ModelError)
 
 
 def test_what_waits_when_the_host_closes_is_told(start: Start) -> None:
@@ -260,6 +260,6 @@ def test_what_waits_when_the_host_closes_is_told(start: Start) -> None:
     wait_until(lambda: first.is_ready)
     waiting = Request("b").hold(host)
     host.close()
-    (told,) = waiting.told
-    assert isinstance(told, Interrupted)
+    (call,) = waiting.calls
+    assert isinstance(call, Interrupted)
     assert not any(thread.name == "model-loader" for thread in threading.enumerate())

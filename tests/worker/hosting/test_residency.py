@@ -1,4 +1,4 @@
-"""Which model is loaded or unloaded next: the least recently used makes room, and none is unloaded while in use."""
+"""Decisions about models: the least recently used one is unloaded, and none while it is in use."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,13 +25,13 @@ def decided(*models: Resident, free: int = 0, ttl: float = 0.0) -> Decision:
     return decide(models, free=free, ttl=ttl, now=NOW)
 
 
-def test_a_model_is_loaded_where_there_is_room() -> None:
+def test_a_model_is_loaded_if_there_is_memory() -> None:
     assert decided(loaded("a"), wanted("b"), free=10) == Decision(load="b")
     assert decided(loaded("a"), Resident(name="b", is_loaded=False, size=5), free=10) == Decision()
 
 
-def test_the_least_recently_used_makes_room() -> None:
-    """One at a time, and none in use or pinned."""
+def test_the_least_recently_used_model_is_unloaded() -> None:
+    """One at a time; none that is in use or pinned."""
     a, b = loaded("a", last_used=2.0), loaded("b", last_used=1.0)
     assert decided(a, b, wanted("c")) == Decision(unload="b")
     assert decided(a, replace(b, in_use=True), wanted("c")) == Decision(unload="a")
@@ -39,8 +39,8 @@ def test_the_least_recently_used_makes_room() -> None:
     assert decided(a, b, wanted("c", size=20)) == Decision(unload="b", drained=frozenset("a"))
 
 
-def test_models_in_use_are_drained_when_the_idle_ones_have_too_little() -> None:
-    """As few as have enough, the idle ones among them; for interactive requests alone."""
+def test_models_in_use_are_drained_if_the_idle_ones_have_too_little_memory() -> None:
+    """As few as have enough memory, including idle ones; only for interactive requests."""
     a, b = loaded("a", in_use=True, last_used=2.0), loaded("b", in_use=True, last_used=1.0)
     assert decided(a, b, wanted("c")) == Decision(drained=frozenset("b"))
     assert decided(a, replace(b, in_use=False), wanted("c", size=20)) == Decision(drained=frozenset("ab"))
@@ -53,12 +53,12 @@ def test_a_drained_model_stays_drained_until_the_other_one_is_loaded() -> None:
     assert decided(a, b, wanted("c")) == Decision(drained=frozenset("a"))
 
 
-def test_a_model_that_nothing_can_make_room_for_is_given_up() -> None:
+def test_a_model_that_never_fits_is_given_up() -> None:
     assert decided(loaded("a", is_pinned=True), wanted("b")) == Decision(give_up="b")
 
 
-def test_requests_are_served_in_turn() -> None:
-    """A later one doesn't overtake an earlier one that waits for room; jobs come last."""
+def test_models_are_loaded_in_the_order_of_their_requests() -> None:
+    """A later request doesn't overtake an earlier one that waits for memory; jobs come last."""
     a = loaded("a", in_use=True)
     first, second = wanted("b", size=15, since=1.0), wanted("c", size=5, since=2.0)
     assert decided(second, a, first, free=5) == Decision(drained=frozenset("a"))
@@ -68,8 +68,8 @@ def test_requests_are_served_in_turn() -> None:
     assert decided(job, wanted("e", size=99, since=None, jobs_wait=True), free=5) == Decision(load="d")
 
 
-def test_sequences_that_lack_memory_have_idle_models_unloaded() -> None:
-    """One that runs nothing has others drained too; one that does waits for its own."""
+def test_idle_models_are_unloaded_for_sequences_without_memory() -> None:
+    """If none of its sequences runs, models in use are drained, too; otherwise it waits for its own sequences."""
     short = loaded("a", in_use=True, lacks=5, lacks_since=3.0)
     idle, busy = loaded("b"), loaded("b", in_use=True)
     assert decided(short, idle) == Decision(unload="b")
@@ -77,7 +77,7 @@ def test_sequences_that_lack_memory_have_idle_models_unloaded() -> None:
     assert decided(replace(short, is_running=True), busy) == Decision()
 
 
-def test_pinned_models_are_loaded_and_stay() -> None:
+def test_pinned_models_are_loaded_and_stay_loaded() -> None:
     pin = Resident(name="p", is_loaded=False, size=10, is_pinned=True)
     assert decided(pin, free=10) == Decision(load="p")
     assert decided(pin, loaded("a")) == Decision(unload="a")
@@ -95,7 +95,7 @@ def test_a_model_that_has_failed_is_loaded_again_after_its_pause() -> None:
     assert decided(replace(failed, is_listed=False), free=10) == Decision()
 
 
-def test_what_nobody_uses_is_unloaded_when_its_time_is_over() -> None:
+def test_an_idle_model_is_unloaded_after_its_time_to_live() -> None:
     a = loaded("a", last_used=90.0)
     assert decided(a, ttl=0.0) == Decision()
     assert decided(a, ttl=11.0) == Decision(again_at=101.0)
@@ -104,7 +104,7 @@ def test_what_nobody_uses_is_unloaded_when_its_time_is_over() -> None:
     assert decided(a, loaded("b", last_used=95.0), ttl=11.0) == Decision(again_at=101.0)
 
 
-def test_a_model_whose_files_are_gone_is_unloaded_when_nobody_uses_it() -> None:
+def test_a_model_without_files_is_unloaded_when_it_is_idle() -> None:
     assert decided(loaded("a", is_listed=False, last_used=NOW)) == Decision(unload="a")
     assert decided(loaded("a", is_listed=False, in_use=True)) == Decision()
 
@@ -125,7 +125,7 @@ STATES = st.fixed_dictionaries(
 
 @given(st.lists(STATES, min_size=1, max_size=5), st.integers(-10, 40), st.sampled_from([0.0, 10.0]))
 def test_nothing_in_use_or_pinned_is_ever_unloaded(states: list[dict[str, Any]], free: int, ttl: float) -> None:
-    """And nothing is loaded that has no room."""
+    """And no model is loaded without memory for it."""
     models = {
         name: Resident(name=name, **{**state, "in_use": state["in_use"] and state["is_loaded"]})
         for name, state in zip(NAMES, states, strict=False)
@@ -145,8 +145,8 @@ def test_nothing_in_use_or_pinned_is_ever_unloaded(states: list[dict[str, Any]],
 
 
 @pytest.mark.parametrize("turns", [1, 7])
-def test_two_that_are_always_wanted_take_turns(turns: int) -> None:
-    """Neither waits for ever for the other one."""
+def test_two_models_that_are_always_wanted_take_turns(turns: int) -> None:
+    """Neither waits forever for the other."""
     order: list[str] = []
     since = {"a": 1.0, "b": 2.0}
     resident = ""
