@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 
 class MemoryBudget:
-    """Guarantees: the states of running sequences are reserved only while they and all weights are within `total`.
+    """Guarantees that states of running sequences are reserved only while they and all weights are within ``total``.
 
-    Prompts that are cached take what nobody has reserved: each model is told how much it may keep.
+    Cached prompts use unreserved memory, with a limit for each model.
     """
 
     def __init__(self, total: int) -> None:
@@ -18,7 +18,7 @@ class MemoryBudget:
         self._listeners: list[Callable[[], None]] = []
 
     def open_account(self) -> "Account":
-        """The account of one model, empty."""
+        """Create an empty account for a model."""
         account = Account(self)
         with self._lock:
             self._accounts.append(account)
@@ -26,22 +26,22 @@ class MemoryBudget:
 
     @property
     def reserved(self) -> int:
-        """Bytes of weights and of states."""
+        """Bytes of weights and states."""
         with self._lock:
             return self._reserved()
 
     @property
     def free(self) -> int:
-        """Bytes that are not reserved, whatever prompts are cached in them; negative when weights take too much."""
+        """Bytes that are not reserved, including those of cached prompts; negative if the weights are too large."""
         return self.total - self.reserved
 
     def listen(self, listener: Callable[[], None]) -> None:
-        """Have a function called after each change that others may have waited for. It must not wait."""
+        """Call a function after each change for which others may wait. It must not block."""
         with self._lock:
             self._listeners.append(listener)
 
     def unlisten(self, listener: Callable[[], None]) -> None:
-        """Call it no longer."""
+        """Stop calling a function."""
         with self._lock:
             self._listeners.remove(listener)
 
@@ -56,35 +56,33 @@ class MemoryBudget:
 
 
 class Account:
-    """What one model has of a budget, in bytes."""
+    """One model's part of a budget, in bytes."""
 
     def __init__(self, budget: MemoryBudget) -> None:
         self.budget = budget
         self.weights = 0
         self.state = 0
         self.cache = 0
-        """Cached prompts, as its engine has said last."""
+        """Cached prompts, as last reported by its engine."""
         self.lacks = 0
-        """What was not free when a state was to be reserved last; 0 if it was."""
+        """Bytes that were missing for the latest reservation of states; 0 if none were."""
         self.pinned = 0
-        """What is left to this model whatever others need, loaded or not."""
+        """Bytes that are reserved for this model, even if it is not loaded."""
 
     @property
     def most_state(self) -> int:
-        """What states could have if no other model had anything but what is left to it."""
+        """Most bytes for states, if other models only had their pinned memory."""
         budget = self.budget
         with budget._lock:
             others = sum(account.pinned for account in budget._accounts if account is not self)
             return budget.total - self.weights - others
 
     def set_weights(self, size: int) -> None:
-        """Reserve memory for weights, and for what a step needs; the models that are loaded are chosen so that it is
-        there.
-        """
+        """Reserve memory for weights and for a step. Models are loaded only if there is enough."""
         self._set(weights=size)
 
     def reserve_state(self, size: int) -> bool:
-        """Have `size` bytes for the states of running sequences instead of those before; False if they aren't there."""
+        """Change the reservation for the states of running sequences to ``size`` bytes. False if they aren't free."""
         budget = self.budget
         with budget._lock:
             lacks = 0 if size <= self.state else budget._reserved() - self.state + size - budget.total
@@ -93,19 +91,19 @@ class Account:
             grows, shrinks = lacks <= 0 and size > self.state, size < self.state
             if lacks <= 0:
                 self.state = size
-            # Whoever waits hears of memory that is free, and whoever caches prompts of memory that isn't any more.
-            tell = is_news or shrinks or (grows and budget._reserved() + self._cached() > budget.total)
-        if tell:
+            # Listeners may wait for free memory, or have to evict cached prompts when it is used.
+            must_notify = is_news or shrinks or (grows and budget._reserved() + self._cached() > budget.total)
+        if must_notify:
             budget._changed()
         return lacks <= 0
 
     def set_cache(self, size: int) -> None:
-        """How much cached prompts take."""
+        """Report the bytes of cached prompts."""
         self.cache = size
 
     @property
     def cache_limit(self) -> int:
-        """How much cached prompts may take: what is free; or, if that is too little, a part of it by what each has."""
+        """Limit of cached prompts: all unreserved bytes; if all caches exceed these, a share by their sizes."""
         budget = self.budget
         with budget._lock:
             room = max(0, budget.total - budget._reserved())
@@ -113,7 +111,7 @@ class Account:
             return self.cache + room - cached if cached <= room else self.cache * room // cached
 
     def close(self) -> None:
-        """Give everything back. The account may be used again."""
+        """Release everything. The account can be used again."""
         self._set(weights=0, state=0, cache=0, lacks=0)
 
     def _set(self, **sizes: int) -> None:

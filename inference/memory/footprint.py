@@ -1,4 +1,4 @@
-"""How much memory a model will need, by its files alone: what a loaded model really has is measured by its engine.
+"""The memory that a model will need, estimated from its files. The engine measures that of a loaded model.
 
 Standard library only: commands and workers ask before anything is loaded.
 """
@@ -15,14 +15,14 @@ from inference.memory.machine import computes_on_cpu
 from inference.memory.state_cost import StateCost, rounded, same_layers, vector_bytes
 
 FP32_SHARE = 2 / 3
-"""Most of the memory for models that the weights of one may take as fp32 where a CPU computes."""
+"""Limit for the fp32 weights of one model on a CPU, as a share of the memory for models."""
 LEAST_TOKENS = 512
-"""A model that has no room for a sequence of so many tokens is not worth loading."""
+"""A model is not loaded without memory for a sequence of so many tokens."""
 _FP32 = 4
 _LOGITS_COPIES = 8
-"""How many arrays as large as its logits a sampled token takes at once."""
+"""The number of arrays of the size of the logits that a sampled token needs at the same time."""
 _BURST = 3
-"""Slices of prompts that are read at once at most."""
+"""Most slices of prompts that are read at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,24 +30,24 @@ class Footprint:
     """The bytes of memory that a model needs."""
 
     weights: int
-    """Its weights when it is loaded."""
+    """The weights of the loaded model."""
     loading: int
-    """What it takes at most while it is loaded, the weights included."""
+    """Most memory during loading, including the weights."""
     state: StateCost
     step: int
-    """The intermediate values of one step, but for those that grow with the longest sequence."""
+    """The intermediate values of one step that don't depend on the longest sequence."""
     step_per_token: int
-    """Those, by a token of the longest sequence."""
+    """The other intermediate values, per token of the longest sequence."""
     as_fp32: bool
-    """Whether the weights are turned into fp32, the only form that is fast on a CPU, when they are loaded."""
+    """Whether loading converts the weights to fp32, the only form that is fast on a CPU."""
 
     def needs(self, tokens: int, *, sequences: int = 1) -> int:
-        """Bytes with so many sequences, of which the longest has so many tokens."""
+        """Bytes for so many sequences, of which the longest has so many tokens."""
         running = self.weights + self.step + self.step_per_token * rounded(tokens)
         return max(self.loading, running + self.state.of(tokens, sequences=sequences))
 
     def most_tokens(self, memory: int, *, context: int) -> int:
-        """The longest sequence that so much memory has room for, at most `context`; 0 if the model doesn't fit."""
+        """The longest sequence for which ``memory`` is enough, at most ``context``; 0 if the model doesn't fit."""
         if self.needs(min(context, LEAST_TOKENS)) > memory:
             return 0
         fewest, most = 0, context
@@ -60,7 +60,7 @@ class Footprint:
 def read_footprint(
     directory: Path, *, memory: int, batch_size: int, prefill_step: int, kv_bits: int | None = None
 ) -> Footprint:
-    """The footprint of an MLX directory on this machine, which has so much memory for models."""
+    """The footprint of an MLX directory on this machine, which has ``memory`` bytes for models."""
     config = _read_json(directory / "config.json")
     config |= config["text_config"] if isinstance(config.get("text_config"), dict) else {}
     stored, parameters = _count_weights(directory, config)
@@ -100,7 +100,7 @@ def _state_cost(config: Mapping[str, Any], *, value: int, bits: int | None) -> S
     kinds = list(_kinds(config, layers))
     sizes = [(per_token, window if kind == "sliding" else None) for kind in kinds if kind != "recurrent"]
     if sizes and bits is not None:
-        sizes.append((value * sum(widths), None))  # one layer's are restored at a time
+        sizes.append((value * sum(widths), None))  # restored for one layer at a time
     return StateCost(
         layers=same_layers(sizes),
         fixed=kinds.count("recurrent") * _recurrent_bytes(config),
@@ -131,7 +131,7 @@ def _recurrent_bytes(config: Mapping[str, Any]) -> int:
 
 
 def _count_weights(directory: Path, config: Mapping[str, Any]) -> tuple[int, int]:
-    """The bytes of the weights as they are stored, and how many parameters these are."""
+    """The bytes of the stored weights, and the number of parameters."""
     tensors: dict[str, dict[str, Any]] = {}
     for file in sorted(directory.glob("model*.safetensors")):
         tensors |= _tensors(file)
@@ -157,13 +157,13 @@ def _tensors(file: Path) -> dict[str, dict[str, Any]]:
         with file.open("rb") as opened:
             (length,) = struct.unpack("<Q", opened.read(8))
             header = json.loads(opened.read(length))
-    except (OSError, ValueError, struct.error):  # it can't be loaded, and whoever tries says so
+    except (OSError, ValueError, struct.error):  # loading it fails with the reason
         return {}
     return {name: tensor for name, tensor in header.items() if name != "__metadata__"}
 
 
 def _number(values: Mapping[str, Any], *names: str) -> int:
-    """The first of these that is a whole number; 0 when none is."""
+    """The first of these values that is a whole number; 0 if there is none."""
     return next((value for name in names if isinstance(value := values.get(name), int)), 0)
 
 

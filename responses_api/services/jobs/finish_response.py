@@ -43,7 +43,7 @@ class Ending:
     started: bool = field(default=True)
     """Whether the model did anything, so that there is usage to account for."""
     is_too_large: bool = False
-    """Whether the answer was too large to be stored: the failure is stored in its place, for whoever retrieves it."""
+    """Whether the answer was too large to be stored: the failure is stored in its place, for later requests."""
     log_end: EventBatch | None = None
     """A job's last events, for its log."""
 

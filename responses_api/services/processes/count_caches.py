@@ -1,4 +1,4 @@
-"""Counts what the prefix caches of a worker's engines have done, for the figures of the whole server."""
+"""Adds the figures of a worker's prefix caches to the counters of the server."""
 
 from collections.abc import Mapping
 
@@ -8,15 +8,16 @@ from responses_api.counting import count
 
 
 class CacheCounts:
-    """What of each engine's figures has been counted. An engine that begins anew is counted from 0. One thread at a
-    time uses it.
+    """The figures of each engine that have been counted. A restarted engine is counted from 0.
+
+    Only one thread at a time may use it.
     """
 
     def __init__(self) -> None:
         self._counted: dict[tuple[str, str], CacheFigures] = {}
 
     def count(self, loads: Mapping[str, EngineLoad]) -> None:
-        """Add what is new in the loads of engines, by their models' names."""
+        """Count what is new in the loads of engines, by model."""
         for name, load in loads.items():
             for tier, figures in (("memory", load.memory_cache), ("disk", load.disk_cache)):
                 before = self._counted.get((name, tier), CacheFigures())
