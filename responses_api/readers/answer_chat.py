@@ -1,6 +1,7 @@
 """`POST /chat/completions`: a response that is read as a chat completion, as a whole or in chunks."""
 
-from collections.abc import AsyncIterator, Sequence
+import asyncio
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -20,6 +21,7 @@ from responses_api.chat import (
 )
 from responses_api.models import Response
 from responses_api.protocol import objects
+from responses_api.protocol.json.reader import read_stored
 from responses_api.services.admission.create_response import create_response
 from responses_api.streaming import EncodedEvent
 
@@ -27,6 +29,8 @@ from .answer_create import running_response
 from .follow_response import Follower
 from .request_body import RequestBody
 
+INLINE_BYTES = 1 << 16
+"""An event of at most this many bytes takes a millisecond or two and is read on the event loop."""
 UNNAMED = ""
 """The type of a chunk: chats' events have none."""
 
@@ -52,13 +56,14 @@ class ChatReader:
     async def batches(self, *, keepalive: float) -> AsyncIterator[list[EncodedEvent]]:
         """The chunks, in batches as they come; an empty batch after ``keepalive`` silent seconds. Ends by itself."""
         async for events in self._follower.batches(keepalive=keepalive):
-            chunks = self._read(events)
+            chunks = [chunk for kind, text in events if kind in READ for chunk in self._chunks_of(await decoded(text))]
             if chunks or not events:
                 yield chunks
 
     def failure(self, message: str) -> list[EncodedEvent]:
         """The error that ends an open stream."""
-        return self._read(self._follower.failure(message))
+        events = self._follower.failure(message)
+        return [chunk for kind, text in events if kind in READ for chunk in self._chunks_of(orjson.loads(text))]
 
     async def completion(self) -> ChatCompletion:
         """Wait for the end; the whole completion. Raises the :class:`ApiError` of a refusal or a failure."""
@@ -66,13 +71,13 @@ class ChatReader:
             response = cast("objects.Response", await self._follower.result())
         return chat_completion(response, self._form)
 
-    def _read(self, events: Sequence[EncodedEvent]) -> list[EncodedEvent]:
-        return [
-            (UNNAMED, orjson.dumps(chunk).decode())
-            for kind, text in events
-            if kind in READ
-            for chunk in self._chunks.feed(orjson.loads(text))
-        ]
+    def _chunks_of(self, event: objects.StreamEvent) -> list[EncodedEvent]:
+        return [(UNNAMED, orjson.dumps(chunk).decode()) for chunk in self._chunks.feed(event)]
+
+
+async def decoded(text: str) -> Any:
+    """The event of this text. A large one, which has the whole response, is read in steps on another thread."""
+    return orjson.loads(text) if len(text) <= INLINE_BYTES else await asyncio.to_thread(read_stored, text)
 
 
 @asynccontextmanager
