@@ -96,18 +96,3 @@ def test_random_requests(server: LiveServer) -> None:
         ends[completion.choices[0].finish_reason] += 1
     assert len(kinds) == 6
     assert set(ends) == {"stop", "length", "tool_calls"}
-
-
-@pytest.mark.real_model
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"logprobs": True, "top_logprobs": 2},
-        {"stop": "e"},
-        {"response_format": FORMATS[1]},
-        {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
-    ],
-    ids=["log-probabilities", "a stop", "a schema", "a tool"],
-)
-def test_the_real_model(real_server: LiveServer, options: Any) -> None:
-    ask(real_server, user("Name a colour."), temperature=0, max_completion_tokens=24, **options)

@@ -10,6 +10,8 @@ import pytest
 from openai import BadRequestError
 
 from responses_site.setting_kinds import BASE_DIR
+from tests.live.chat.chats import ask, user
+from tests.live.chat.test_equality import FORMATS, TOOLS
 from tests.live.server import LiveServer
 
 pytestmark = pytest.mark.real_model
@@ -77,3 +79,18 @@ def test_the_second_turn_reads_from_the_prefix_cache(real_server: LiveServer) ->
     written = first.usage.input_tokens_details.cache_write_tokens
     assert written == first.usage.input_tokens - first.usage.input_tokens_details.cached_tokens
     assert second.usage.input_tokens_details.cached_tokens >= first.usage.input_tokens
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"logprobs": True, "top_logprobs": 2},
+        {"stop": "e"},
+        {"response_format": FORMATS[1]},
+        {"tools": TOOLS, "tool_choice": "required", "parallel_tool_calls": False},
+    ],
+    ids=["log-probabilities", "a stop", "a schema", "a tool"],
+)
+def test_chat_completions_equal_responses(real_server: LiveServer, options: dict[str, Any]) -> None:
+    """Token for token, whole and streamed."""
+    ask(real_server, user("Name a colour."), temperature=0, max_completion_tokens=24, **options)
