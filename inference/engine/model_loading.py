@@ -43,7 +43,9 @@ def load_model(directory: Path, *, as_fp32: bool, progress: Progress, kv_bits: i
             from mlx.utils import tree_flatten
             from mlx_lm import utils
 
+            from inference.decoding import cpu_attention
             from inference.engine.state_cost import measure_state_cost
+        cpu_attention.install()
         progress("Loading the weights", 0.1)
         model, config = utils.load_model(directory)
         if as_fp32:
