@@ -59,8 +59,12 @@ class Decoder:
         self._steps = 0
         self._old_wired_limit = maybe_set_recommended_wired_limit()
 
-    def join(self, rows: Sequence[Row], state: list[Any]) -> None:
-        """Decode these rows too. state: of all of them, after all of their tokens but the last."""
+    def join(self, rows: Sequence[Row], state: list[Any], logits: Any = None) -> None:
+        """Decode these rows too. state: of all of them, after all of their tokens but the last.
+
+        Where there are no other rows, it may be that after all of their tokens, with the logits that follow: then the
+        next step has their first tokens at once.
+        """
         if self.rows:
             align(self._state)
             for layer, other in zip(self._state, state, strict=True):
@@ -70,6 +74,8 @@ class Decoder:
         for row in rows:
             row.begin()
         self._change([*self.rows, *rows])
+        if logits is not None:
+            self._ahead = self._begun(logits.astype(mx.float32), self._inputs(None))
 
     def leave(self, rows: Sequence[Row]) -> None:
         """Decode these rows no more, and give them their state."""
@@ -146,9 +152,12 @@ class Decoder:
 
     def _begin(self, before: _Step | None = None) -> _Step:
         """Begin to compute the next token of all rows. before: the step before, if it is not read yet."""
-        rows = self.rows
         inputs = self._inputs(before)
-        logits = self._logits(inputs[:, None])[:, -1]
+        return self._begun(self._logits(inputs[:, None])[:, -1], inputs)
+
+    def _begun(self, logits: Any, inputs: Any) -> _Step:
+        """Choose the next token of all rows. inputs: those before them."""
+        rows = self.rows
         if any(row.processors for row in rows):
             logits = self._processed(logits, inputs)
         tokens = self._sampler(logits, [row.drawn for row in rows])

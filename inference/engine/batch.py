@@ -196,6 +196,8 @@ class Batch:
         """Read the rest of these sequences, which fits in a slice, and have them decoded."""
         for sequence in group:
             self._prompts.remove(sequence.request.id)
+        if not self._decoder.rows:
+            return self._begin_to_decode(group)
         chunks = self._begin_to_decode([sequence for sequence in group if sequence.remaining > 1])
         return chunks + self._begin_to_decode([sequence for sequence in group if sequence.remaining == 1])
 
@@ -204,14 +206,14 @@ class Batch:
             return []
         try:
             rows = [self._row(sequence) for sequence in group]
-            state = read_together(self._loaded.model, rows)
+            state, logits = read_together(self._loaded.model, rows, whole=not self._decoder.rows)
         except Exception as error:
             return [sequence.failed(error) for sequence in group]
         for sequence, row in zip(group, rows, strict=True):
             sequence.row, sequence.cache = row, None
             self._generating[row] = sequence
         try:
-            self._decoder.join(rows, state)
+            self._decoder.join(rows, state, logits)
         except Exception as error:
             return self._recover(error)
         return []

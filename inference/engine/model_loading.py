@@ -44,12 +44,14 @@ def load_model(directory: Path, *, as_fp32: bool, progress: Progress, kv_bits: i
             from mlx_lm import utils
 
             from inference.decoding import cpu_attention
+            from inference.decoding.last_logits import select_logits
             from inference.engine.state_cost import measure_state_cost
         cpu_attention.install()
         progress("Loading the weights", 0.1)
         model, config = utils.load_model(directory)
         if as_fp32:
             _become_fp32(model)
+        select_logits(model)
         if kv_bits is not None:
             model = _with_quantised_state(model, kv_bits)
         progress("Warming up", 0.8)
