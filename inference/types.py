@@ -275,6 +275,9 @@ class Engine(Protocol):
 class ChatTokenizer(Protocol):
     """Turns conversations into prompts. Usable from any thread; imports no mlx."""
 
+    def load(self) -> None:
+        """Load now what the first call would load. Raises ModelError."""
+
     @property
     def longest_token(self) -> int:
         """A text of n bytes has at least n / `longest_token` tokens, unless bytes have no token; 0 if unknown."""

@@ -68,6 +68,9 @@ class ScriptedTokenizer:
     dialect = replace(OWN_TEMPLATE, thinking=Thinking())
     special_tokens: Mapping[str, int] = {}
 
+    def load(self) -> None:
+        """There is nothing to load."""
+
     def render(
         self,
         messages: Sequence[Message],

@@ -1,7 +1,9 @@
 """One model of a worker: its engine, the requests that use it, and those that wait for it."""
 
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from typing import Any, Protocol
@@ -166,6 +168,13 @@ class HostedModel:
         except BaseException:
             self.account.close()
             raise
+        # Not at the same time: both import transformers, which can't be imported by two threads at once.
+        threading.Thread(target=self._load_tokenizer, name=f"tokenizer-{self.name}", daemon=True).start()
+
+    def _load_tokenizer(self) -> None:
+        """So that the first request need not, unless it comes at once."""
+        with suppress(ModelError):  # which the first request gets, too
+            self.tokenizer.load()
 
     def replace_engine(self) -> None:
         """Close its engine, which releases its memory, and create a new one, not started."""

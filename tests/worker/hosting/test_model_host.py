@@ -12,6 +12,7 @@ import pytest
 from inference import ScriptedOptions
 from inference.memory import NOTHING, Footprint, StateCost
 from inference.scripted.engine import ScriptedEngine
+from inference.scripted.tokenizer import ScriptedTokenizer
 from inference.types import ModelError
 from responses_api.interruptions import Interrupted
 from responses_api.worker.hosting import ModelHost, ModelState, ScriptedCatalogue
@@ -171,6 +172,19 @@ def test_a_load_that_fails_ends_only_the_requests_of_its_model(start: Start, cap
     assert host.budget.reserved == SIZE
     again = Request("a").hold(host)
     wait_until(lambda: again.is_ready)
+
+
+def test_a_tokenizer_is_loaded_with_its_model(start: Start) -> None:
+    """The first request need not wait for it; one that fails is an error of the requests alone."""
+    loaded: list[Any] = []
+
+    def load(tokenizer: ScriptedTokenizer) -> None:
+        loaded.append(tokenizer)
+        raise ModelError("The tokenizer can't be loaded.")
+
+    with patch.object(ScriptedTokenizer, "load", load):
+        request = Request("a").hold(start())
+        wait_until(lambda: request.is_ready and bool(loaded))
 
 
 def test_an_engine_that_stops_is_replaced(start: Start) -> None:
