@@ -9,8 +9,8 @@ class SiteConfig(AppConfig):
 
     def ready(self) -> None:
         # Code that sends tasks finds the configured Celery application, on any thread.
-        from responses_api.services.processes.freed_memory import limit_arenas
+        from responses_api.services.processes.freed_memory import tune_allocator
         from responses_site.celery import app
 
         app.set_default()
-        limit_arenas()
+        tune_allocator()

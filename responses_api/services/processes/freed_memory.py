@@ -13,16 +13,25 @@ GROWTH_BYTES = 32 << 20
 ARENAS = 2
 """Arenas of glibc's allocator, eight per processor by default, each of which fragments on its own. Two are enough,
 since the server allocates nearly all memory under the interpreter's lock."""
-_M_ARENA_MAX = -8  # from malloc.h
+RETAINED_BYTES = 256 << 20
+"""Free memory that an arena keeps until the next :func:`return_freed_memory`. By default little more than the largest
+array is kept, so that the memory of each step of an engine comes from the system again, page by page."""
+MAPPED_BYTES = 32 << 20
+"""Arrays from this size on are returned to the system at once."""
+_M_ARENA_MAX, _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -8, -1, -3  # from malloc.h
 
 _STATM = Path("/proc/self/statm")
 _least_resident = 0
 
 
-def limit_arenas() -> None:
-    """Limit the number of arenas, if the C library is glibc. To be called before threads allocate much."""
+def tune_allocator() -> None:
+    """Limit the number of arenas, and have them keep some of what is freed, if the C library is glibc. To be called
+    before threads allocate much.
+    """
     if mallopt := _glibc("mallopt"):
         mallopt(_M_ARENA_MAX, ARENAS)
+        mallopt(_M_TRIM_THRESHOLD, RETAINED_BYTES)
+        mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
 
 
 def return_freed_memory(*, at_once: bool = False) -> None:
