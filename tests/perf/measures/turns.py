@@ -1,7 +1,7 @@
 """Ten turns with a prefix of 1,500 tokens: the time to the first token of later turns, compared with the first turn.
 
-Turns are chained (`previous_response_id`) or replay the history. After the last turn the server is killed and started
-again, and the new process answers one more turn.
+Turns are chained (`previous_response_id`) or replay the history. Another conversation is begun before the server is
+killed and started again; the new process answers its second turn.
 """
 
 import signal
@@ -40,6 +40,8 @@ class Conversation:
     """Seconds to the first token of each turn."""
     cached: list[int] = field(default_factory=list)
     """Cached tokens of each turn's prompt."""
+    after_restart: list[float] = field(default_factory=list)
+    """Seconds to the first token of two turns of another conversation, between which the server was restarted."""
 
     def turn(self, server: LiveServer) -> None:
         """Send one more turn."""
@@ -58,7 +60,7 @@ class Conversation:
 
 
 def run(options: Options, report: Report) -> None:
-    """Measure all turns in one process, and one more in the next."""
+    """Measure ten turns in one process, and a second turn in the process after it."""
     default_model()
     settings = {"RESPONSES_ENGINE": "mlx", **options.settings}
     conversations: list[Conversation] = []
@@ -70,11 +72,15 @@ def run(options: Options, report: Report) -> None:
             for conversation in pair:
                 for _ in range(TURNS):
                     conversation.turn(server)
+            interrupted = [Conversation(method, f"{method}/{number}/restart") for method in METHODS]
+            for conversation in interrupted:
+                conversation.turn(server)
             time.sleep(WRITING_SECONDS)
             server.stop(signal.SIGKILL)
             server.start()
-            for conversation in pair:
-                conversation.turn(server)
+            for conversation, other in zip(pair, interrupted, strict=True):
+                other.turn(server)
+                conversation.after_restart = other.seconds
             conversations += pair
     for method in METHODS:
         add_figures(method, [conversation for conversation in conversations if conversation.method == method], report)
@@ -83,16 +89,24 @@ def run(options: Options, report: Report) -> None:
 def add_figures(method: Method, conversations: list[Conversation], report: Report) -> None:
     """Store the medians of the rounds."""
     report.add_details(
-        f"turns/{method}", [{"first_token_s": talk.seconds, "cached_tokens": talk.cached} for talk in conversations]
+        f"turns/{method}",
+        [
+            {"first_token_s": talk.seconds, "cached_tokens": talk.cached, "after_restart_s": talk.after_restart}
+            for talk in conversations
+        ],
     )
     title = f"turns over {PREFIX_TOKENS:,} tokens by {method}"
     first = statistics.median(talk.seconds[0] for talk in conversations)
     report.add(f"turns/{method}/first", Figure(title=f"{title}, first token of turn 1", value=first, unit="s"))
-    for key, name, turn in (
-        ("second", "turn 2", 1),
-        ("tenth", f"turn {TURNS}", TURNS - 1),
-        ("restarted", "the next turn after a restart", TURNS),
-    ):
-        ratio = statistics.median(talk.seconds[turn] / talk.seconds[0] for talk in conversations)
+    ratios = {
+        "second": ("turn 2", [talk.seconds[1] / talk.seconds[0] for talk in conversations]),
+        "tenth": (f"turn {TURNS}", [talk.seconds[TURNS - 1] / talk.seconds[0] for talk in conversations]),
+        "restarted": (
+            "turn 2 after a restart",
+            [talk.after_restart[1] / talk.after_restart[0] for talk in conversations],
+        ),
+    }
+    for key, (name, values) in ratios.items():
         at_most = None if key == "tenth" else MAX_RATIO
+        ratio = statistics.median(values)
         report.add(f"turns/{method}/{key}", Figure(title=f"{title}, {name} / turn 1", value=ratio, at_most=at_most))
