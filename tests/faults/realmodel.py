@@ -85,7 +85,11 @@ def realmodel_case(deployment: Deployment, *, questions: int, kills: int, temper
     tokens_before = [len(tokens_of(events)) for events in received]
     for job, events in zip(jobs, received, strict=True):
         read(deployment, job, events)
-        stored: dict[str, Any] = deployment.server.client().responses.retrieve(job).to_dict(mode="json")
+        stored: dict[str, Any] = (
+            deployment.server.client()
+            .responses.retrieve(job, include=["message.output_text.logprobs"])
+            .to_dict(mode="json")
+        )
         replayed: Events = []
         read(deployment, job, replayed)
         case.errors += [f"{job}: {error}" for error in stream_errors(events, stored, replayed)]
