@@ -24,6 +24,8 @@ from .startup import start_worker, stop_worker
 
 log = structlog.get_logger(__name__)
 
+SWITCH_SECONDS = 0.0005
+
 _started: GenerationWorker | None = None
 
 
@@ -43,6 +45,8 @@ def load_models(**_kwargs: Any) -> None:
         sys.exit(0)
     except (ModelError, DatabaseError, WrongSecret) as error:
         sys.exit(f"error: {error}")
+    # The engine's thread needs the lock of the interpreter several times per step: let it wait a tenth of the default.
+    sys.setswitchinterval(SWITCH_SECONDS)
     # The objects created so far are permanent: exclude them from further collections.
     gc.collect()
     gc.freeze()

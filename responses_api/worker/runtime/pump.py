@@ -19,9 +19,10 @@ from .scheduler import Scheduler
 log = structlog.get_logger(__name__)
 
 CHUNK_LISTS = 1000
-REST = 3.0
-"""How long the pump rests after it has worked, in proportion."""
-MOST_REST_SECONDS = 0.008
+REST = 30.0
+"""How long the pump rests after a pass, in proportion to the pass."""
+PASS_SECONDS = 0.016
+"""The pump rests no longer than until so long after the pass began: a frame of most screens."""
 
 
 class ChunkQueue:
@@ -64,9 +65,9 @@ _End = tuple[Run, Finish, str, bool]
 class Pump:
     """One thread that feeds runs. All waiting chunks of a run are fed together, and give one delta.
 
-    After it has worked, it rests in proportion, up to ``MOST_REST_SECONDS``: on a busy server fewer events carry more
-    tokens each, and engines get the interpreter and the cores meanwhile. A token that comes later than that after the
-    last one is passed on at once.
+    After a pass it rests in proportion: on a busy server fewer events carry more tokens each, and engines get the
+    interpreter and the cores meanwhile. A token that comes ``PASS_SECONDS`` after others, or alone, is passed on at
+    once.
     """
 
     def __init__(self, *, chunks: ChunkQueue, table: RunTable, scheduler: Scheduler, finisher: Finisher) -> None:
@@ -93,7 +94,8 @@ class Pump:
             # Only now, since the end must not be published before the events in front of it.
             for run, finish, error, is_preempted in ended:
                 self._finisher.finish(run, finish, error=error, is_preempted=is_preempted)
-            time.sleep(min(REST * (time.perf_counter() - began), MOST_REST_SECONDS))
+            seconds = time.perf_counter() - began
+            time.sleep(max(0.0, min(REST * seconds, PASS_SECONDS - seconds)))
 
     def _pass_on(self, chunks: list[Chunk]) -> list[_End]:
         """Feed the runs; those whose sequences have ended."""
