@@ -89,16 +89,19 @@ class Pump:
     def _run(self) -> None:
         while (chunks := self._chunks.take()) is not None:
             began = time.perf_counter()
-            with bus.together():
-                ended = self._pass_on(chunks)
-            # Only now, since the end must not be published before the events in front of it.
-            for run, finish, error, is_preempted in ended:
-                self._finisher.finish(run, finish, error=error, is_preempted=is_preempted)
+            self._pass_on(chunks)
             seconds = time.perf_counter() - began
             time.sleep(max(0.0, min(REST * seconds, PASS_SECONDS - seconds)))
 
-    def _pass_on(self, chunks: list[Chunk]) -> list[_End]:
-        """Feed the runs; those whose sequences have ended."""
+    def _pass_on(self, chunks: list[Chunk]) -> None:
+        with bus.together():
+            ended = self._feed_all(chunks)
+        # Only now, since the end must not be published before the events in front of it.
+        for run, finish, error, is_preempted in ended:
+            self._finisher.finish(run, finish, error=error, is_preempted=is_preempted)
+
+    def _feed_all(self, chunks: list[Chunk]) -> list[_End]:
+        """Feed the runs; returns those whose sequences have ended."""
         ended: list[_End] = []
         grouped: dict[str, list[Chunk]] = {}
         for chunk in chunks:
