@@ -63,7 +63,7 @@ async def test_a_reader_far_behind_loses_the_newest_and_the_sender_never_waits()
 
 async def test_waiting_messages_are_bounded_in_bytes() -> None:
     """In the layer, in a subscription and before a broker. The newest are dropped; one is always accepted."""
-    large = JobEvents(first=0, events=(("delta", "x" * (BUFFER_BYTES // 4)),))
+    large = JobEvents(first=0, events=(("delta", "x" * (BUFFER_BYTES // 4 + 1)),))
     layer = ThreadSafeChannelLayer()
     await layer.group_add("group", "slow")
     for _ in range(10):
@@ -134,7 +134,8 @@ def test_waiting_messages_are_joined() -> None:
     apart = [events(0, "a"), events(2, "c"), ReaderBehind(attempt=2)]
     assert merged(apart) == apart
     behind = ReaderBehind(attempt=1)
-    one, two, large = (("one", behind), ("two", behind), ("x" * BUNDLE_BYTES, behind))
+    one, two = ("one", behind), ("two", behind)
+    large = ("one", ResponseEvents(attempt=1, worker="w", first=0, events=(("delta", "x" * BUNDLE_BYTES),)))
     assert merged([Bundle(messages=(one,)), Bundle(messages=(two,))]) == [Bundle(messages=(one, two))]
     assert len(merged([Bundle(messages=(one,)), Bundle(messages=(large,))])) == 2
 
@@ -146,7 +147,7 @@ async def test_what_is_published_together_travels_together() -> None:
     exchange.listen("gone")
     exchange.leave("gone")
     large = [
-        ResponseEvents(attempt=1, worker="w", first=number, events=(("delta", "x" * (BUNDLE_BYTES // 2)),))
+        ResponseEvents(attempt=1, worker="w", first=number, events=(("delta", "x" * (BUNDLE_BYTES // 2 + 1)),))
         for number in range(3)
     ]
     with patch.object(bus, "publish", wraps=bus.publish) as published:
