@@ -51,7 +51,7 @@ class _Head(Module):  # type: ignore[misc]
     def selected(self, hidden: mx.array) -> mx.array:
         """What the logits are to be computed of."""
         ends = _ends.get()
-        return hidden if ends is None else _at_ends(hidden, ends)
+        return hidden if ends is None or hidden.ndim != 3 else _at_ends(hidden, ends)
 
 
 class _LinearHead(_Head):
