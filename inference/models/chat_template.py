@@ -88,14 +88,18 @@ class TemplateTokenizer:
         """
         with self._lock:
             self._load()
-            if self._cuts is None:
-                self._cuts = self._learn_cuts()
-            return self._cuts.find(prompt)
+            return self._known_cuts().find(prompt)
 
     def load(self) -> None:
-        """Load now what `render` would load at its first call. Raises ModelError."""
+        """Load now what the first prompt would load, and compile the template. Raises ModelError."""
         with self._lock:
             self._load()
+            self._known_cuts()
+
+    def _known_cuts(self) -> TemplateCuts:
+        if self._cuts is None:
+            self._cuts = self._learn_cuts()
+        return self._cuts
 
     def _learn_cuts(self) -> TemplateCuts:
         def render(text: str, answers: bool) -> list[int]:
