@@ -142,9 +142,10 @@ class TokenLogprob:
     """The likeliest tokens at this position, most likely first, without forbidden ones: maybe fewer than requested."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Chunk:
-    """The output of one engine step for one sequence.
+    """The output of one engine step for one sequence. Nobody changes it: it is not frozen since making it would then
+    take three times as long, in each step for each sequence.
 
     A sequence's chunks are: one with `started`, any number with `tokens`, one with `finish` (which may carry the last
     tokens too). A sequence that never started has only its `finish` chunk. Nothing follows a `finish`.

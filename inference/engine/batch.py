@@ -8,6 +8,7 @@ as many of similar length as fit in one slice.
 import logging
 from collections.abc import Iterator
 from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from inference.constraints.compiler import Compiler
@@ -221,7 +222,7 @@ class Batch:
     def _advance(self, choices: list[Choice]) -> Iterator[Chunk]:
         """Take the tokens of each sequence; there are several when drafted ones were accepted."""
         ended: list[tuple[Sequence, Output]] = []
-        for row, own in groupby(choices, key=lambda choice: choice.row):
+        for row, own in groupby(choices, key=attrgetter("row")):
             sequence = self._generating[row]
             output = sequence.take(list(own), stop_tokens=self._loaded.stop_tokens, spelling=self._spelling)
             if output.finish is not None:
