@@ -10,7 +10,9 @@ from .child import TEMPERATURE, TOP_P, Meter, Rates, SamplingKind, Work, serve
 
 
 class EngineAlone:
-    """The engine, driven as a worker drives it. No two sequences share a prefix, as in the bare generator."""
+    """The engine, driven as a worker drives it, without speculation. No two sequences share a prefix, as in the bare
+    generator.
+    """
 
     def __init__(self, directory: Path, libraries: Path) -> None:
         facts = verify_loadable(directory)
@@ -27,7 +29,8 @@ class EngineAlone:
             added_at="",
             path=directory,
         )
-        self.engine, self.tokenizer = open_model(entry, sink=self._sink, options=MlxOptions(blas_cache=libraries))
+        options = MlxOptions(blas_cache=libraries, speculation=None)
+        self.engine, self.tokenizer = open_model(entry, sink=self._sink, options=options)
         self.engine.start()
         self._meter = Meter(0)
         self._done = threading.Event()

@@ -30,7 +30,8 @@ SHORT_TOKENS = {1: 400, 8: 300, 32: 250}
 PROMPT_WORDS = 20
 MIN_RATIO = 0.9
 MAX_MS_OUTSIDE = {1: 0.4, 32: 1.5}
-SETTINGS = {"RESPONSES_ENGINE": "mlx", "RESPONSES_DEFAULT_MODEL": NAME}
+SETTINGS = {"RESPONSES_ENGINE": "mlx", "RESPONSES_DEFAULT_MODEL": NAME, "RESPONSES_SPECULATION": "off"}
+"""The model repeats itself so much that guesses would hide what a step costs."""
 
 
 class Runner(Protocol):
