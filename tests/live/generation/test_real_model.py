@@ -68,8 +68,8 @@ def test_sampling_parameters_have_their_effect(real_server: LiveServer) -> None:
 def test_the_second_turn_reads_from_the_prefix_cache(real_server: LiveServer) -> None:
     """Greedy answers repeat word for word, and a chain's second turn finds the first one's tokens in the cache."""
     client = real_server.client()
-    first = client.responses.create(model="smollm2-135m", input="Name a colour.", temperature=0, max_output_tokens=12)
-    again = client.responses.create(model="smollm2-135m", input="Name a colour.", temperature=0, max_output_tokens=12)
+    first = client.responses.create(model="smollm2-135m", input="Name a flower.", temperature=0, max_output_tokens=12)
+    again = client.responses.create(model="smollm2-135m", input="Name a flower.", temperature=0, max_output_tokens=12)
     assert first.output_text == again.output_text
     second = client.responses.create(
         model="smollm2-135m", input="Another one.", previous_response_id=first.id, max_output_tokens=4

@@ -34,7 +34,7 @@ def test_reasoning_comes_before_the_message(server: LiveServer, streamed: bool) 
 
 def test_the_events_of_reasoning(server: LiveServer) -> None:
     """Deltas, done event, part and item have the same text."""
-    asked: dict[str, Any] = {"model": MODEL, "input": f"[[think: {SAID}]][[say: Yes.]]"}
+    asked: dict[str, Any] = {"model": MODEL, "input": f"[[slow: 0.05]][[think: {SAID}]][[say: Yes.]]"}
     events: list[Any] = list(server.client().responses.create(stream=True, **asked))
     deltas = [event.delta for event in events if event.type == "response.reasoning_text.delta"]
     (done,) = [event for event in events if event.type == "response.reasoning_text.done"]
