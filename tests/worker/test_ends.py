@@ -85,7 +85,8 @@ def test_an_event_too_large_for_a_jobs_log_closes_its_item_first(
 ) -> None:
     """Without its text, which is too large for the log."""
     settings.RESPONSES_EVENTS_MAX_BYTES = 4000
-    public_id = queue("[[tokens: 1500]]", background=True)
+    # Slowly, so that no delta is as long as the whole text, which the last event has.
+    public_id = queue("[[slow: 0.0005]][[tokens: 1500]]", background=True)
     worker.wake(background=True)
     wait_until_ended(worker)
     done, error, failed = events_of(sent, public_id)[-3:]
