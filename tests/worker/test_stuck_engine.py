@@ -40,7 +40,7 @@ def stuck(host: ModelHost) -> Iterator[threading.Event]:
 
     def hang() -> Any:
         if is_stuck.is_set():
-            release.wait(30)
+            release.wait(4)
         return cancel()
 
     with patch.object(model.engine, "_cancel", hang):
