@@ -6,13 +6,12 @@ front of it sgemm.c for products with few rows, where there is a C compiler.
 """
 
 import ctypes
-import importlib.metadata
 import logging
 import os
 import sys
 from pathlib import Path
 
-from inference.memory import computes_on_cpu, cores_of_process
+from inference.memory import computes_on_cpu, cores_of_process, is_installed
 
 from .openblas import renamed_openblas
 from .sgemm import compiled_sgemm
@@ -37,7 +36,7 @@ def preload_blas(directory: Path | str) -> bool:
     one on every core any other busy thread makes a step five times slower.
     """
     directory = Path(directory)
-    if not computes_on_cpu() or not _is_installed("mlx-cpu"):
+    if not computes_on_cpu() or not is_installed("mlx-cpu"):
         return False
     if _loaded:
         return True
@@ -78,11 +77,3 @@ def _stated_threads() -> int | None:
         if value.isdecimal() and int(value):
             return int(value)
     return None
-
-
-def _is_installed(distribution: str) -> bool:
-    try:
-        importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True

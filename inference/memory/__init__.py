@@ -2,7 +2,7 @@
 
 from .budget import Account, MemoryBudget
 from .footprint import LEAST_TOKENS, Footprint, read_footprint
-from .machine import computes_on_cpu, cores_of_process, memory_for_models
+from .machine import computes_on_cpu, cores_of_process, is_installed, memory_for_models
 from .model_memory import NOTHING, ModelMemory
 from .state_cost import StateCost, bytes_for_prompts, group_of, rounded, same_layers
 
@@ -18,6 +18,7 @@ __all__ = [
     "computes_on_cpu",
     "cores_of_process",
     "group_of",
+    "is_installed",
     "memory_for_models",
     "read_footprint",
     "rounded",

@@ -13,7 +13,7 @@ _PROCESSORS = Path("/sys/devices/system/cpu")
 
 def computes_on_cpu() -> bool:
     """Whether the installed MLX has no GPU."""
-    return sys.platform == "linux" and not (_is_installed("mlx-cuda-12") or _is_installed("mlx-cuda-13"))
+    return sys.platform == "linux" and not (is_installed("mlx-cuda-12") or is_installed("mlx-cuda-13"))
 
 
 def memory_for_models(stated: int | None = None) -> int:
@@ -90,7 +90,8 @@ def _own_group() -> str:
     return next((line.removeprefix("0::/") for line in lines if line.startswith("0::/")), "")
 
 
-def _is_installed(distribution: str) -> bool:
+def is_installed(distribution: str) -> bool:
+    """Whether this environment has a distribution of this name."""
     try:
         importlib.metadata.version(distribution)
     except importlib.metadata.PackageNotFoundError:
